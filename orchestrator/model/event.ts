@@ -1,0 +1,234 @@
+import type { ChildEnd, Usage, Verdict } from './child.js';
+import type { Digest } from './digest.js';
+import type { Ticket } from './ticket.js';
+
+/**
+ * The one vocabulary of a run: the journal stores these, the machine consumes them, the reporter prints them and
+ * `run --json` emits them. An event carries facts that have happened, and all that a replay or a document needs.
+ */
+export type RunEvent =
+  | RunOpened
+  | TargetStarted
+  | ChildEnded
+  | WorkSealed
+  | GateAnswered
+  | ApprovalAnswered
+  | TargetDone
+  | TargetFailed
+  | TargetInvalidated
+  | TargetPaused
+  | TargetAbandoned
+  | DirectiveRead
+  | RunStopped
+  | RunFinished;
+
+export interface RunOpened {
+  readonly type: 'run.opened';
+  readonly ticket: string;
+  readonly epoch: number;
+  readonly pipeline: { readonly name: string; readonly digest: Digest; readonly sources: readonly DocumentPointer[] };
+  readonly documents: DocumentDigests;
+}
+
+/** A pointer, not a copy: path relative to the repository (or absolute outside it) and the digest of its bytes. */
+export interface DocumentPointer {
+  readonly path: string;
+  readonly digest: Digest;
+}
+
+/** Digests of the state documents that this event writes, by file name. For 30 it is the digest after the append. */
+export type DocumentDigests = Readonly<Record<string, Digest>>;
+
+export interface TargetStarted {
+  readonly type: 'target.started';
+  readonly target: string;
+  /** From 1; counts starts in this epoch. Also the generation of the fork, where there is one. */
+  readonly attempt: number;
+  /** Why it runs, in a sentence: "never made", "input plan changed". */
+  readonly reason: string;
+  readonly recipe: Digest;
+  readonly inputs: Readonly<Record<string, Digest>>;
+  /** Folder under `children/`; absent for work in process. */
+  readonly child?: string;
+  /** Directives that the prompt of this child carries. */
+  readonly directives?: readonly number[];
+  /** Round of the review loop, from 1. */
+  readonly round: number;
+}
+
+export interface ChildEnded {
+  readonly type: 'child.ended';
+  readonly target: string;
+  readonly attempt: number;
+  readonly end: ChildEnd;
+  readonly summary: readonly string[];
+  readonly usage: Usage;
+  /** `no-change` and `blocked` as the worker said; absent when it returned nothing valid. */
+  readonly status?: 'done' | 'no-change' | 'blocked';
+  readonly verdict?: Verdict;
+  readonly stdoutBytes: number;
+  readonly leftovers: number;
+}
+
+/** The parent copied or snapshotted what the child made; from here on only these bytes count. */
+export interface WorkSealed {
+  readonly type: 'work.sealed';
+  readonly target: string;
+  readonly attempt: number;
+  readonly artifacts: readonly DocumentPointer[];
+  readonly receipt?: Receipt;
+}
+
+/** What a verdict or an approval is bound to. DESIGN section 5. */
+export interface Receipt {
+  readonly base: string;
+  readonly tree: string;
+  /** SHA-256 of the bytes of branch.diff, for people. */
+  readonly diff: Digest;
+  readonly diffBytes: number;
+  /** Digest of the raw records; survives a clean merge of a moved base. */
+  readonly records: Digest;
+  readonly plan?: Digest;
+  readonly ignored: Digest;
+  readonly files: number;
+  readonly addedLines: number;
+  readonly removedLines: number;
+  readonly pages: readonly Digest[];
+}
+
+export type GateOutcome = 'passed' | 'refused' | 'awaiting';
+
+export interface GateAnswered {
+  readonly type: 'gate.answered';
+  readonly target: string;
+  readonly attempt: number;
+  /** Position in the target's list, from 0. */
+  readonly gate: number;
+  readonly kind: string;
+  readonly outcome: GateOutcome;
+  /** What the answer is bound to. */
+  readonly digest: Digest;
+  readonly detail: readonly string[];
+  /** For checks: what was run. */
+  readonly command?: readonly string[];
+  readonly exitCode?: number;
+  readonly outputDigest?: Digest;
+}
+
+export interface ApprovalAnswered {
+  readonly type: 'approval.answered';
+  readonly target: string;
+  readonly digest: Digest;
+  readonly answer: 'approved' | 'rejected';
+  /** `person` with login name, or `policy` with its rule; a policy is never recorded as a person. */
+  readonly by: string;
+  readonly how: 'tty' | 'command' | 'policy';
+  readonly note?: string;
+}
+
+export interface TargetDone {
+  readonly type: 'target.done';
+  readonly target: string;
+  readonly attempt: number;
+  readonly output: Digest;
+  /** At most 15 lines. */
+  readonly summary: readonly string[];
+  /** For a plain command: its end, so that one line is enough. */
+  readonly end?: ChildEnd;
+  readonly stdoutBytes?: number;
+  /** Facts that later targets use, by builtin. */
+  readonly facts?: Facts;
+  readonly documents?: DocumentDigests;
+  /** Size and mtime of input and output files by path, so that an unchanged file need not be read again. */
+  readonly stats?: Readonly<Record<string, FileStat>>;
+}
+
+export interface FileStat {
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly ino: number;
+  readonly digest: Digest;
+}
+
+export interface Facts {
+  readonly ticket?: Ticket;
+  readonly ticketDigest?: Digest;
+  readonly branch?: string;
+  readonly base?: string;
+  readonly baseBranch?: string;
+  readonly tree?: string;
+  readonly remoteUrl?: string;
+  readonly commit?: string;
+  readonly pushed?: string;
+  readonly landed?: string;
+  readonly plan?: Digest;
+  readonly planPaths?: readonly string[];
+}
+
+export interface TargetFailed {
+  readonly type: 'target.failed';
+  readonly target: string;
+  readonly attempt: number;
+  /** A `FailureKind`; decides the exit status. */
+  readonly kind: string;
+  readonly message: string;
+  readonly next?: string;
+  /** True when the policy tries again. */
+  readonly retry: boolean;
+  readonly end?: ChildEnd;
+  readonly summary?: readonly string[];
+  readonly documents?: DocumentDigests;
+}
+
+/** A target that was done (or active) is out of date: a verdict, a red check, a rejection, a changed input. */
+export interface TargetInvalidated {
+  readonly type: 'target.invalidated';
+  readonly target: string;
+  readonly because: string;
+  /** Blockers, notes of a rejection, the tail of a failed check: the next attempt's input. */
+  readonly feedback: readonly string[];
+  /** A new round of the review loop begins. */
+  readonly round?: number;
+  readonly documents?: DocumentDigests;
+}
+
+export interface TargetPaused {
+  readonly type: 'target.paused';
+  readonly target: string;
+  readonly attempt: number;
+  readonly until: string | null;
+  readonly message: string;
+}
+
+export interface TargetAbandoned {
+  readonly type: 'target.abandoned';
+  readonly target: string;
+  readonly because: string;
+}
+
+export interface DirectiveRead {
+  readonly type: 'directive.read';
+  readonly id: number;
+  readonly digest: Digest;
+}
+
+export interface RunStopped {
+  readonly type: 'run.stopped';
+  readonly by: string;
+  readonly left: number;
+}
+
+export interface RunFinished {
+  readonly type: 'run.finished';
+  readonly documents?: DocumentDigests;
+}
+
+/** A line of journal.jsonl. */
+export interface JournalLine {
+  readonly v: 1;
+  /** From 1. */
+  readonly seq: number;
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly event: RunEvent;
+}
