@@ -26,8 +26,14 @@ export interface RunOpened {
   readonly type: 'run.opened';
   readonly ticket: string;
   readonly epoch: number;
-  readonly pipeline: { readonly name: string; readonly digest: Digest; readonly sources: readonly DocumentPointer[] };
-  readonly documents: DocumentDigests;
+  readonly pipeline: {
+    readonly name: string;
+    readonly digest: Digest;
+    /** `builtin`, or the YAML file: relative inside the repository, else absolute. */
+    readonly file: string;
+    readonly sources: readonly DocumentPointer[];
+  };
+  readonly documents: readonly DocumentWrite[];
 }
 
 /** A pointer, not a copy: path relative to the repository (or absolute outside it) and the digest of its bytes. */
@@ -36,8 +42,16 @@ export interface DocumentPointer {
   readonly digest: Digest;
 }
 
-/** Digests of the state documents that this event writes, by file name. For 30 it is the digest after the append. */
-export type DocumentDigests = Readonly<Record<string, Digest>>;
+/**
+ * What an event writes into the state directory. The text is in the journal, so that a crash between the line and the
+ * file costs nothing: the next boot writes the same bytes.
+ */
+export interface DocumentWrite {
+  readonly name: string;
+  /** Appended to the document; without it the document is created, once. */
+  readonly append?: true;
+  readonly text: string;
+}
 
 export interface TargetStarted {
   readonly type: 'target.started';
@@ -54,8 +68,12 @@ export interface TargetStarted {
   readonly directives?: readonly number[];
   /** Round of the review loop, from 1. */
   readonly round: number;
+  /** For a review: digest of the nonce that its prompt carries, and what is judged. The nonce itself is in no record. */
+  readonly nonce?: Digest;
+  readonly receipt?: Receipt;
 }
 
+/** The end of a child whose work is still to be sealed and judged. */
 export interface ChildEnded {
   readonly type: 'child.ended';
   readonly target: string;
@@ -113,6 +131,7 @@ export interface GateAnswered {
   readonly command?: readonly string[];
   readonly exitCode?: number;
   readonly outputDigest?: Digest;
+  readonly documents?: readonly DocumentWrite[];
 }
 
 export interface ApprovalAnswered {
@@ -138,21 +157,24 @@ export interface TargetDone {
   readonly stdoutBytes?: number;
   /** Facts that later targets use, by builtin. */
   readonly facts?: Facts;
-  readonly documents?: DocumentDigests;
-  /** Size and mtime of input and output files by path, so that an unchanged file need not be read again. */
-  readonly stats?: Readonly<Record<string, FileStat>>;
+  readonly documents?: readonly DocumentWrite[];
 }
 
+/** A file's digest and the stat that it was computed under, so that an unchanged file need not be read again. */
 export interface FileStat {
   readonly size: number;
   readonly mtimeMs: number;
+  readonly ctimeMs: number;
   readonly ino: number;
   readonly digest: Digest;
 }
 
+/** What a target found out and later targets use. */
 export interface Facts {
   readonly ticket?: Ticket;
   readonly ticketDigest?: Digest;
+  readonly author?: { readonly name: string; readonly email: string };
+  readonly notes?: readonly string[];
   readonly branch?: string;
   readonly base?: string;
   readonly baseBranch?: string;
@@ -177,19 +199,21 @@ export interface TargetFailed {
   readonly retry: boolean;
   readonly end?: ChildEnd;
   readonly summary?: readonly string[];
-  readonly documents?: DocumentDigests;
+  readonly documents?: readonly DocumentWrite[];
 }
 
 /** A target that was done (or active) is out of date: a verdict, a red check, a rejection, a changed input. */
 export interface TargetInvalidated {
   readonly type: 'target.invalidated';
   readonly target: string;
+  /** Targets between it and the one that found fault, which are out of date with it. */
+  readonly also: readonly string[];
   readonly because: string;
   /** Blockers, notes of a rejection, the tail of a failed check: the next attempt's input. */
   readonly feedback: readonly string[];
   /** A new round of the review loop begins. */
   readonly round?: number;
-  readonly documents?: DocumentDigests;
+  readonly documents?: readonly DocumentWrite[];
 }
 
 export interface TargetPaused {
@@ -210,6 +234,8 @@ export interface DirectiveRead {
   readonly type: 'directive.read';
   readonly id: number;
   readonly digest: Digest;
+  /** Its first 200 characters on one line, cleaned, so that 99 can be written from the journal alone. */
+  readonly text: string;
 }
 
 export interface RunStopped {
@@ -220,7 +246,7 @@ export interface RunStopped {
 
 export interface RunFinished {
   readonly type: 'run.finished';
-  readonly documents?: DocumentDigests;
+  readonly documents?: readonly DocumentWrite[];
 }
 
 /** A line of journal.jsonl. */

@@ -1,0 +1,38 @@
+import { COMMANDS, GLOBAL_FLAGS, type CommandName, type CommandSpec, type Flag } from './commands.js';
+
+const line = (name: CommandName): string => {
+  const usage = COMMANDS[name].usage.split(' ')[0] ?? name;
+  return `  ${usage.padEnd(10)}${COMMANDS[name].summary}`;
+};
+
+const group = (title: string, names: readonly CommandName[]): string => `${title}\n${names.map(line).join('\n')}\n`;
+
+/** One screen. Built into the launcher, so that nothing is loaded to print it. */
+export const HELP_TEXT = `orchestrate – make for coding agents: fork one throw-away agent per phase, keep only what wait() returns
+
+Usage: orchestrate [-C DIR] COMMAND [--ticket ID] [--json]
+
+${group('Ship a ticket', ['run', 'status', 'logs', 'explain'])}
+${group('Answer it', ['approve', 'reject', 'tell'])}
+${group('Look at it', ['boot', 'graph', 'validate'])}
+${group('Try it', ['demo'])}
+Options
+  -C DIR    run as if started in DIR
+  --json    machine-readable output on stdout
+  --debug   stack traces with errors
+  --version, --help; orchestrate COMMAND --help has flags and an example
+
+Exit status: 0 done, 1 a target failed, 2 usage or configuration, 3 waiting for a person,
+4 evidence refused, 5 busy, 6 paused by a usage limit, 130 interrupted
+`;
+
+const flagLine = ([name, flag]: [string, Flag]): string => {
+  const left = `${flag.short === undefined ? '' : `-${flag.short}, `}--${name}${flag.value === undefined ? '' : ` ${flag.value}`}`;
+  return `  ${left.padEnd(22)}${flag.help}`;
+};
+
+export const commandHelp = (name: CommandName): string => {
+  const spec: CommandSpec = COMMANDS[name];
+  const flags = Object.entries({ ...spec.flags, ...GLOBAL_FLAGS }).map(flagLine).join('\n');
+  return `orchestrate ${name} – ${spec.summary}\n\nUsage: orchestrate ${spec.usage}\n\n${flags}\n\nExample\n  ${spec.example}\n`;
+};

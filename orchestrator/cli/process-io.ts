@@ -1,0 +1,61 @@
+import { writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
+import type { Io } from '../commands/io.js';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Writes at once and whole, so that nothing is lost when the process ends; a closed pipe ends us quietly. The stream is
+ * not touched, as making it costs a millisecond, unless a slow reader has to be waited for.
+ */
+const writerFor = (fd: 1 | 2) => {
+  let stream: NodeJS.WriteStream | undefined;
+  return (text: string): void => {
+    const bytes = Buffer.from(text);
+    let done = 0;
+    while (stream === undefined && done < bytes.length) {
+      try {
+        done += writeSync(fd, bytes, done);
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        if (code === 'EPIPE') return;
+        if (code !== 'EAGAIN') throw error;
+        stream = fd === 1 ? process.stdout : process.stderr;
+        stream.on('error', () => undefined);
+      }
+    }
+    // From the first full pipe on everything goes through the stream, so that the order is kept.
+    if (done < bytes.length) stream?.write(bytes.subarray(done));
+  };
+};
+
+const ask = async (question: string): Promise<string | undefined> => {
+  const { createInterface } = await import('node:readline');
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  return new Promise((resolve) => {
+    let answer: string | undefined;
+    reader.on('close', () => resolve(answer));
+    reader.question(question, (text) => {
+      answer = text;
+      reader.close();
+    });
+  });
+};
+
+/** The process as a command's surroundings. */
+export const processIo = (): Io => ({
+  stdout: writerFor(1),
+  stderr: writerFor(2),
+  env: process.env,
+  cwd: process.cwd(),
+  stdinIsTty: isatty(0),
+  stdoutIsTty: isatty(1),
+  stderrIsTty: isatty(2),
+  ask,
+  onSignal: (listener) => {
+    for (const signal of SIGNALS) process.on(signal, listener);
+    return () => {
+      for (const signal of SIGNALS) process.off(signal, listener);
+    };
+  },
+});

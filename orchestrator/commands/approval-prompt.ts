@@ -1,0 +1,25 @@
+import pLimit from 'p-limit';
+import type { AskApproval } from '../effects/ticket-run.js';
+import { quote } from '../model/text.js';
+import type { Session } from './session.js';
+
+/** One question at a time, however many tickets run. */
+const oneAtATime = pLimit(1);
+
+/** Asks the person at the terminal; `undefined` where there is none. Only the word `approve` approves. */
+export const terminalApproval = (session: Session, ticket: string): AskApproval | undefined => {
+  const { io, request } = session;
+  if (!io.stdinIsTty || !io.stderrIsTty || request.json) return undefined;
+  return ({ target, digest, text }) =>
+    oneAtATime(async () => {
+      io.stderr(`\nticket ${ticket} asks for your approval of \`${target}\`, ${digest}:\n\n${quote(text)}\n\n`);
+      for (;;) {
+        const answer = (await io.ask('type "approve", "reject: WHY", or press Enter to decide later: '))?.trim();
+        if (answer === undefined || answer === '') return undefined;
+        if (answer === 'approve') return { answer: 'approved', note: '' };
+        const why = /^reject:\s*(\S.*)$/.exec(answer)?.[1];
+        if (why !== undefined) return { answer: 'rejected', note: why };
+        io.stderr('neither "approve" nor "reject: WHY"; nothing was recorded\n');
+      }
+    });
+};

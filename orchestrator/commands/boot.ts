@@ -1,0 +1,33 @@
+import { STATE_TOKENS } from '../model/limits.js';
+import { estimateTokens } from '../model/text.js';
+import { readDirectives } from '../state/inbox.js';
+import { printJson } from './io.js';
+import { bootRun, existingRun, oneTicket, repositoryOf, type Session } from './session.js';
+
+/** `boot`: Target 0 by hand. Reads, checks and prints 00 → 99, then the directives that no boot has read. Writes nothing. */
+export const bootCommand = (session: Session): number => {
+  const paths = repositoryOf(session);
+  const directory = existingRun(session, paths, oneTicket(session));
+  const booted = bootRun(session, directory);
+  const read = new Set(booted.run.directivesRead.map(({ id }) => id));
+  const unread = readDirectives(directory.inbox).filter(({ id }) => !read.has(id));
+  const bytes = booted.documents.reduce((sum, document) => sum + document.bytes.length, 0);
+  const tokens = estimateTokens(bytes);
+  if (session.request.json) {
+    printJson(session.io, {
+      ticket: directory.ticket,
+      documents: booted.documents.map(({ name, text }) => ({ name, text })),
+      directives: unread.map(({ id, text, digest }) => ({ id, text, digest })),
+      tokens,
+    });
+    return 0;
+  }
+  for (const { name, text } of booted.documents) session.io.stdout(`==> ${name} <==\n${text.trimEnd()}\n\n`);
+  for (const { id, text } of unread) session.io.stdout(`==> inbox/${String(id).padStart(4, '0')}.md (unread) <==\n${text.trimEnd()}\n\n`);
+  session.io.stdout(`≈ ${tokens} tokens in ${booted.documents.length} documents, ${unread.length} unread directives\n`);
+  const largest = booted.documents.toSorted((a, b) => b.bytes.length - a.bytes.length)[0];
+  if (tokens > STATE_TOKENS && largest !== undefined) {
+    session.io.stderr(`warning: the state is above ${STATE_TOKENS} tokens; the largest document is \`${largest.name}\`\n`);
+  }
+  return 0;
+};

@@ -1,0 +1,173 @@
+import { userInfo } from 'node:os';
+import { relative } from 'node:path';
+import type { LimitFunction } from 'p-limit';
+import { Problem } from '../model/failure.js';
+import type { RepositoryPaths } from '../model/git.js';
+import type { JournalLine } from '../model/event.js';
+import { oneLine } from '../model/text.js';
+import { factOf, targetState } from '../machine/run-state.js';
+import { newHalt, type AskApproval, type Halt, type TicketRun } from '../effects/ticket-run.js';
+import { openTargetFiles } from '../effects/target-files.js';
+import { boot, type Booted } from '../record/boot.js';
+import { peekPipelineFile } from '../record/peek.js';
+import { nextActionOf } from '../record/next.js';
+import { openRecorder, type Recorder } from '../record/recorder.js';
+import { trackerOf } from '../record/tracker.js';
+import { governanceDocument } from '../state/documents.js';
+import { sealKey } from '../state/home.js';
+import { readDirectives } from '../state/inbox.js';
+import { takeLock, type Lock } from '../state/lock.js';
+import { nextActionDocument } from '../state/next-action.js';
+import { makeRunDirectory, runDirectory, type RunDirectory } from '../state/run-dir.js';
+import type { Workspace } from '../effects/workspace.js';
+import { isoTime } from '../model/clock.js';
+import { pipelineFor, recordedPath, refuseLinks, type Loaded, type Session } from './session.js';
+
+/** One ticket that this process holds. */
+export interface OpenTicket {
+  readonly run: TicketRun;
+  readonly close: () => void;
+}
+
+export interface OpenOptions {
+  readonly paths: RepositoryPaths;
+  readonly ticket: string;
+  readonly loaded: Loaded;
+  readonly limit: LimitFunction;
+  readonly halt?: Halt;
+  readonly ask?: AskApproval;
+  readonly onLine: (line: JournalLine) => void;
+  readonly onNote: (text: string) => void;
+}
+
+/**
+ * Takes the lock, boots, and opens the record for writing. Whatever is refused is refused before anything is written
+ * but the lock itself.
+ */
+export const openTicket = async (session: Session, options: OpenOptions): Promise<OpenTicket> => {
+  const { paths, ticket } = options;
+  const key = sealKey(session.home);
+  const directory = runDirectory(paths.mainRoot, ticket);
+  makeRunDirectory(paths.mainRoot, directory);
+  refuseLinks(paths, directory);
+  const lock = takeLock(directory.path, ticket, isoTime(session.clock));
+  try {
+    const booted = boot(directory, key);
+    const { pipeline } = options.loaded;
+    requireSameNextAction(directory, booted, options.loaded, key);
+    const recorder = openRecorder({ directory, key, booted, pipeline, clock: session.clock, onLine: options.onLine });
+    if (booted.torn > 0) options.onNote(`a torn journal line of ${booted.torn} bytes was dropped: a crash left it`);
+    openRun(session, paths, recorder, options);
+    readInbox(recorder);
+    const run = await ticketRun(session, options, recorder);
+    return { run, close: () => closeTicket(recorder, lock) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+};
+
+const closeTicket = (recorder: Recorder, lock: Lock): void => {
+  try {
+    recorder.writeNextAction();
+    recorder.close();
+  } finally {
+    lock.release();
+  }
+};
+
+/** 99 must be what the journal implies. One that is behind is made again; one that differs is somebody else's. */
+const requireSameNextAction = (directory: RunDirectory, booted: Booted, { pipeline }: Loaded, key: Uint8Array): void => {
+  if (booted.nextActionSeq !== booted.run.seq || booted.run.opened?.pipeline.digest !== pipeline.digest) return;
+  const expected = nextActionDocument(nextActionOf(pipeline, booted.run, trackerOf(booted.run)), key);
+  const actual = booted.documents.find(({ name }) => name === '99_next_action.md');
+  if (actual === undefined || actual.text === expected) return;
+  throw new Problem({
+    kind: 'record-refused',
+    message: '`99_next_action.md` is not what the journal implies',
+    where: directory.document('99_next_action.md'),
+    next: 'remove it: it is made again from the journal',
+  });
+};
+
+/** The first event of an epoch: which pipeline, by digest, and document 00. */
+const openRun = (session: Session, paths: RepositoryPaths, recorder: Recorder, options: OpenOptions): void => {
+  const { pipeline } = options.loaded;
+  const opened = recorder.run.opened;
+  if (opened !== undefined) {
+    if (opened.pipeline.digest !== pipeline.digest) {
+      options.onNote('the pipeline or a manual changed since this run began: what it touches is made again, latched targets are held');
+    }
+    return;
+  }
+  const sources = pipeline.sources.map(({ path, digest }) => ({
+    path: path.startsWith(session.packageRoot)
+      ? `builtin:${relative(session.packageRoot, path)}`
+      : recordedPath(paths, session.packageRoot, path),
+    digest,
+  }));
+  const epoch = 1;
+  recorder.record({
+    type: 'run.opened',
+    ticket: options.ticket,
+    epoch,
+    pipeline: {
+      name: pipeline.name,
+      digest: pipeline.digest,
+      file: recordedPath(paths, session.packageRoot, pipeline.sources[0]?.path ?? ''),
+      sources,
+    },
+    documents: [{ name: '00_governance.md', text: governanceDocument({ ticket: options.ticket, epoch, pipeline, sources }) }],
+  });
+};
+
+/** Directives that arrived since the last boot: read once, recorded, and given to the next worker. */
+const readInbox = (recorder: Recorder): void => {
+  const read = new Set(recorder.run.directivesRead.map(({ id }) => id));
+  for (const { id, digest, text } of readDirectives(recorder.directory.inbox)) {
+    if (!read.has(id)) recorder.record({ type: 'directive.read', id, digest, text: oneLine(text) });
+  }
+};
+
+const ticketRun = async (session: Session, options: OpenOptions, recorder: Recorder): Promise<TicketRun> => {
+  const { run: state } = recorder;
+  const { paths } = options;
+  const files = await openTargetFiles({
+    pipeline: options.loaded.pipeline,
+    root: () => factOf(state, 'tree') ?? paths.mainRoot,
+    memory: state.stats,
+    now: session.clock.now,
+  });
+  let workspace: Promise<Workspace> | undefined;
+  const run: TicketRun = {
+    ticket: options.ticket,
+    paths,
+    home: session.home,
+    packageRoot: session.packageRoot,
+    env: session.io.env,
+    clock: session.clock,
+    pipeline: options.loaded.pipeline,
+    recorder,
+    files,
+    limit: options.limit,
+    halt: options.halt ?? newHalt(),
+    abort: new AbortController(),
+    children: new Set(),
+    workspace: () => {
+      workspace ??= import('../effects/git-workspace.js').then(({ openWorkspace }) => openWorkspace(run));
+      return workspace;
+    },
+    reasons: new Map(),
+    revived: new Set([...state.targets.keys()].filter((name) => ['failed', 'paused'].includes(targetState(state, name).value))),
+    login: session.io.env['USER'] ?? userInfo().username,
+    ...(options.ask === undefined ? {} : { ask: options.ask }),
+  };
+  return run;
+};
+
+/** The pipeline of a ticket, as its own record names it. */
+export const loadFor = async (session: Session, paths: RepositoryPaths, ticket: string): Promise<Loaded> => {
+  const directory = runDirectory(paths.mainRoot, ticket);
+  refuseLinks(paths, directory);
+  return pipelineFor(session, paths, peekPipelineFile(directory.journal));
+};

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { Problem } from '../model/failure.js';
+import type { RepositoryPaths } from '../model/git.js';
+import type { Pipeline, WorkerSpec } from '../model/pipeline.js';
+import { runDirectory } from '../state/run-dir.js';
+import type { Session } from './session.js';
+
+/**
+ * What must hold before anything is started or created: the ticket exists and says something, git and a base commit are
+ * there, every program that a worker needs is on the PATH.
+ * @throws `Problem` with exit status 2
+ */
+export const preflight = async (
+  session: Session,
+  paths: RepositoryPaths,
+  ticket: string,
+  pipeline: Pipeline,
+): Promise<void> => {
+  const workers = workersOf(pipeline);
+  if (workers.length > 0) await requirePrograms(session, paths, workers);
+  const isNew = !existsSync(runDirectory(paths.mainRoot, ticket).journal);
+  const hasTicketTarget = pipeline.targets.some(({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket');
+  if (!isNew || !hasTicketTarget) return;
+  const { readTicketFile } = await import('../builtins/ticket-file.js');
+  readTicketFile(paths.root, pipeline.settings.tickets.path, ticket);
+  const { requireBase } = await import('../effects/git-workspace.js');
+  await requireBase(session.io.env, paths, pipeline);
+};
+
+const workersOf = (pipeline: Pipeline): WorkerSpec[] => {
+  const names = new Set(pipeline.targets.flatMap(({ recipe }) => (recipe.kind === 'worker' ? [recipe.worker] : [])));
+  return [...names].map((name) => pipeline.workers[name]).filter((spec) => spec !== undefined);
+};
+
+const requirePrograms = async (session: Session, paths: RepositoryPaths, workers: readonly WorkerSpec[]): Promise<void> => {
+  const [{ workerFor }, { resolveProgram }] = await Promise.all([
+    import('../../workers/registry.js'),
+    import('../process/program.js'),
+  ]);
+  for (const spec of workers) {
+    const problem = workerFor(spec).problems(spec)[0];
+    if (problem !== undefined) throw new Problem({ kind: 'pipeline-invalid', message: problem, where: `workers.${spec.name}` });
+    const program = spec.adapter === 'command' ? spec.command[0] : undefined;
+    if (program === undefined) continue;
+    if (resolveProgram(program, { path: session.io.env['PATH'], cwd: paths.mainRoot }) !== undefined) continue;
+    throw new Problem({
+      kind: 'program-missing',
+      message: `worker \`${spec.name}\` needs the program \`${program}\`, which is not on your PATH`,
+      next: `install it, or name another one under \`workers: { ${spec.name}: { command: […] } }\` in a targets.yaml that says \`extends: builtin\`; \`orchestrate demo\` runs without any agent`,
+    });
+  }
+};

@@ -1,0 +1,133 @@
+import { describeFailure, type Failure } from '../model/failure.js';
+import type { JournalLine, RunEvent } from '../model/event.js';
+import type { Pipeline, Target } from '../model/pipeline.js';
+import { oneLine } from '../model/text.js';
+import { targetState } from '../machine/run-state.js';
+import type { TicketRun } from '../effects/ticket-run.js';
+import type { RunSummary } from '../record/next.js';
+import { approveCommand } from '../record/next.js';
+import type { SchedulerOutcome } from '../scheduler/scheduler.js';
+import { painter, type Painter } from './paint.js';
+import type { Session } from './session.js';
+
+/** Told what happens; the lines of the journal are the one vocabulary. */
+export interface Reporter {
+  readonly opened: (ticket: string, pipeline: Pipeline) => void;
+  readonly line: (ticket: string, line: JournalLine) => void;
+  readonly note: (ticket: string, text: string) => void;
+  readonly problem: (ticket: string, failure: Failure) => void;
+  readonly ended: (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummary) => void;
+}
+
+export const reporterFor = (session: Session): Reporter =>
+  session.request.json ? jsonReporter(session) : textReporter(session);
+
+/** One JSON event a line on stdout; words for people on stderr. */
+const jsonReporter = ({ io }: Session): Reporter => {
+  const emit = (value: unknown): void => io.stdout(`${JSON.stringify(value)}\n`);
+  return {
+    opened: () => undefined,
+    line: (ticket, { seq, at, event }) => emit({ ticket, seq, at, ...event }),
+    note: (ticket, text) => io.stderr(`${ticket}: ${text}\n`),
+    problem: (ticket, failure) => {
+      emit({ ticket, type: 'run.problem', ...failure });
+      io.stderr(`error: ${describeFailure(failure)}\n`);
+    },
+    ended: (run, outcome, state) => emit({ ticket: run.ticket, type: 'run.ended', state, ...outcome }),
+  };
+};
+
+const textReporter = (session: Session): Reporter => {
+  const { io } = session;
+  const paint = painter(io, 'stdout');
+  const several = session.request.tickets.length > 1;
+  const pipelines = new Map<string, Map<string, Target>>();
+  const labels = new Map<string, Pipeline>();
+  const say = (ticket: string, text: string): void => io.stdout(`${several ? `${ticket}  ` : ''}${text}\n`);
+  const nameOf = (ticket: string, name: string): string => {
+    const target = pipelines.get(ticket)?.get(name);
+    return `${String(target?.number ?? '').padStart(2)} ${name.padEnd(20)}`;
+  };
+  return {
+    opened: (ticket, pipeline) => {
+      pipelines.set(ticket, new Map(pipeline.targets.map((target) => [target.name, target])));
+      labels.set(ticket, pipeline);
+    },
+    line: (ticket, { event }) => {
+      const text = describe(event, { paint, name: (target) => nameOf(ticket, target), worker: (target) => workerLabel(labels.get(ticket), target) });
+      if (text !== undefined) say(ticket, text);
+    },
+    note: (ticket, text) => io.stderr(`${several ? `${ticket}  ` : ''}note: ${text}\n`),
+    problem: (ticket, failure) => io.stderr(`${several ? `${ticket}  ` : ''}error: ${describeFailure(failure)}\n`),
+    ended: (run, outcome, summary) => say(run.ticket, lastWords(run, outcome, summary, paint)),
+  };
+};
+
+const workerLabel = (pipeline: Pipeline | undefined, name: string): string => {
+  const recipe = pipeline?.targets.find((target) => target.name === name)?.recipe;
+  if (recipe?.kind !== 'worker') return '';
+  const spec = pipeline?.workers[recipe.worker];
+  const label = spec?.label ?? (spec?.adapter === 'scripted' ? 'scripted worker, not a model' : undefined);
+  return ` ${recipe.worker}${label === undefined ? '' : ` (${label})`}`;
+};
+
+interface Words {
+  readonly paint: Painter;
+  readonly name: (target: string) => string;
+  readonly worker: (target: string) => string;
+}
+
+const detail = (lines: readonly string[]): string => (lines[0] === undefined ? '' : `  ${oneLine(lines[0], 110)}`);
+
+const describe = (event: RunEvent, words: Words): string | undefined => {
+  const { paint, name } = words;
+  switch (event.type) {
+    case 'target.started': {
+      const again = event.attempt > 1 ? `, attempt ${event.attempt}` : '';
+      return `${paint.byPhase('running', '▸')} ${name(event.target)} started${words.worker(event.target)}${again}: ${oneLine(event.reason, 100)}`;
+    }
+    case 'child.ended':
+      return event.summary.length === 0 ? undefined : `    ${name(event.target)}${detail(event.summary)}`;
+    case 'gate.answered':
+      return gateLine(event, words);
+    case 'approval.answered':
+      return `${paint.byPhase('done', '✓')} ${name(event.target)} ${event.answer} by ${oneLine(event.by)}`;
+    case 'target.done':
+      return `${paint.byPhase('done', '✓')} ${name(event.target)} done${detail(event.summary)}`;
+    case 'target.failed':
+      return `${paint.byPhase('failed', '✗')} ${name(event.target)} ${event.retry ? 'tried again' : 'failed'}: ${oneLine(event.message, 160)}`;
+    case 'target.invalidated':
+      return `${paint.byPhase('waiting', '↺')} ${name(event.target)} is made again: ${oneLine(event.because, 120)}`;
+    case 'target.paused':
+      return `${paint.byPhase('paused', '‖')} ${name(event.target)} paused until ${event.until ?? 'unknown'}: ${oneLine(event.message)}`;
+    case 'directive.read':
+      return `  directive ${event.id} read: ${event.text}`;
+    default:
+      return undefined;
+  }
+};
+
+const gateLine = (event: Extract<RunEvent, { readonly type: 'gate.answered' }>, { paint, name }: Words): string => {
+  const marks = { passed: paint.byPhase('done', '✓'), refused: paint.byPhase('failed', '✗'), awaiting: paint.byPhase('waiting', '?') };
+  return `  ${marks[event.outcome]} ${name(event.target)} gate ${event.kind}: ${event.outcome}${detail(event.detail)}`;
+};
+
+const lastWords = (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummary, paint: Painter): string => {
+  const { ticket } = run;
+  if (outcome.upToDate === outcome.wanted) {
+    const made = outcome.made === 0 ? 'nothing to do: ' : '';
+    return `${made}${outcome.wanted} of ${outcome.wanted} targets are up to date`;
+  }
+  const waiting = run.pipeline.targets.find(({ name }) => targetState(run.recorder.run, name).value === 'waiting');
+  if (waiting !== undefined) {
+    const digest = targetState(run.recorder.run, waiting.name).context.waitingFor?.digest ?? '';
+    const artifact = waiting.makes === 'plan' ? 'plan.md' : 'branch.diff';
+    return [
+      `${paint.byState('waiting')} for a person: read ${run.recorder.directory.artifacts}/${artifact}, then`,
+      `  ${approveCommand(ticket, waiting.name, digest)}`,
+      `  orchestrate reject --ticket ${ticket} --target ${waiting.name} --digest ${digest} --note "WHY"`,
+      `and go on with \`orchestrate run --ticket ${ticket}\``,
+    ].join('\n');
+  }
+  return `${paint.byState(summary)}: ${outcome.upToDate} of ${outcome.wanted} targets are up to date; \`orchestrate run --ticket ${ticket}\` resumes`;
+};

@@ -1,0 +1,185 @@
+import pLimit from 'p-limit';
+import { EXIT_CODE, exitCodeOf, Problem, type Failure, type FailureKind } from '../model/failure.js';
+import type { RepositoryPaths } from '../model/git.js';
+import { requireTicketId } from '../model/ticket.js';
+import { targetState } from '../machine/run-state.js';
+import { effectsOf } from '../effects/table.js';
+import { newHalt, type Halt, type TicketRun } from '../effects/ticket-run.js';
+import { summaryOf } from '../record/next.js';
+import { trackerOf } from '../record/tracker.js';
+import { freshnessOf, type Freshness } from '../scheduler/freshness.js';
+import { runScheduler, type SchedulerOutcome } from '../scheduler/scheduler.js';
+import { dryRun } from './explain.js';
+import { loadFor, openTicket } from './open-ticket.js';
+import { preflight } from './preflight.js';
+import { reporterFor, type Reporter } from './reporter.js';
+import { flagSet, flagText, repositoryOf, type Loaded, type Session } from './session.js';
+import { terminalApproval } from './approval-prompt.js';
+import { stopOnSignal } from './signals.js';
+
+const ticketsOf = (session: Session): string[] => {
+  const ids = [...new Set(session.request.tickets.map(requireTicketId))];
+  if (ids.length > 0) return ids;
+  throw new Problem({ kind: 'usage', message: 'no ticket was named', next: '`orchestrate run --ticket 320`' });
+};
+
+const jobsOf = (session: Session, pipelines: readonly Loaded[]): number => {
+  const text = flagText(session, 'jobs');
+  if (text === undefined) return Math.max(...pipelines.map(({ pipeline }) => pipeline.settings.jobs));
+  const jobs = Number(text);
+  if (Number.isSafeInteger(jobs) && jobs >= 1 && jobs <= 1_024) return jobs;
+  throw new Problem({ kind: 'usage', message: `\`--jobs ${text}\` is not a number from 1 to 1024`, next: '`--jobs 2`' });
+};
+
+/** `run`: starts or resumes tickets side by side; the worst outcome is the exit status. */
+export const run = async (session: Session): Promise<number> => {
+  const tickets = ticketsOf(session);
+  const paths = repositoryOf(session);
+  const loaded = new Map<string, Loaded>();
+  for (const ticket of tickets) loaded.set(ticket, await loadFor(session, paths, ticket));
+  requireUntil(session, [...loaded.values()]);
+  const jobs = jobsOf(session, [...loaded.values()]);
+  if (flagSet(session, 'dry-run')) return dryRun(session, paths, loaded);
+  for (const [ticket, { pipeline }] of loaded) await preflight(session, paths, ticket, pipeline);
+  const halt = newHalt();
+  const running = new Set<TicketRun>();
+  const signals = stopOnSignal(session.io, halt, running);
+  try {
+    const world = { limit: pLimit(jobs), halt, running, reporter: reporterFor(session), paths };
+    const codes = await Promise.all([...loaded].map(([ticket, of]) => oneTicketRun(session, ticket, of, world)));
+    return signals.caught() === undefined ? worst(codes) : EXIT_CODE.interrupted;
+  } finally {
+    signals.unsubscribe();
+  }
+};
+
+const requireUntil = (session: Session, all: readonly Loaded[]): void => {
+  const until = flagText(session, 'until');
+  for (const { pipeline } of all) {
+    if (until === undefined || pipeline.targets.some(({ name }) => name === until)) continue;
+    const names = pipeline.targets.slice(0, 20).map(({ name }) => name);
+    throw new Problem({ kind: 'usage', message: `the pipeline has no target \`${until}\``, next: `use one of: ${names.join(', ')}` });
+  }
+};
+
+/** Interrupted, busy and refused outrank failed, failed outranks waiting and paused. */
+const RANK = [130, 2, 5, 4, 1, 6, 3, 0];
+
+const worst = (codes: readonly number[]): number => RANK.find((code) => codes.includes(code)) ?? 1;
+
+interface World {
+  readonly limit: ReturnType<typeof pLimit>;
+  readonly halt: Halt;
+  readonly running: Set<TicketRun>;
+  readonly reporter: Reporter;
+  readonly paths: RepositoryPaths;
+}
+
+const oneTicketRun = async (session: Session, ticket: string, loaded: Loaded, world: World): Promise<number> => {
+  const { reporter } = world;
+  try {
+    return await driveTicket(session, ticket, loaded, world);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    reporter.problem(ticket, error.failure);
+    return exitCodeOf(error.failure);
+  }
+};
+
+const driveTicket = async (session: Session, ticket: string, loaded: Loaded, world: World): Promise<number> => {
+  const { reporter, paths } = world;
+  const ask = terminalApproval(session, ticket);
+  // A failed target stops its own ticket; a signal stops all of them.
+  const halt = linkedHalt(world.halt);
+  const open = await openTicket(session, {
+    paths,
+    ticket,
+    loaded,
+    limit: world.limit,
+    halt,
+    onLine: (line) => reporter.line(ticket, line),
+    onNote: (text) => reporter.note(ticket, text),
+    ...(ask === undefined ? {} : { ask }),
+  });
+  world.running.add(open.run);
+  reporter.opened(ticket, loaded.pipeline);
+  try {
+    const outcome = await schedule(session, open.run, reporter);
+    finishRun(open.run, outcome);
+    return report(open.run, outcome, reporter);
+  } finally {
+    world.running.delete(open.run);
+    open.close();
+  }
+};
+
+const linkedHalt = (all: Halt): Halt => {
+  const own = newHalt();
+  return {
+    halted: () => own.halted() || all.halted(),
+    by: () => all.by() ?? own.by(),
+    halt: own.halt,
+  };
+};
+
+const schedule = (session: Session, run: TicketRun, reporter: Reporter): Promise<SchedulerOutcome> => {
+  const { run: state } = run.recorder;
+  const until = flagText(session, 'until');
+  return runScheduler({
+    pipeline: run.pipeline,
+    valueOf: (name) => targetState(state, name).value,
+    freshness: (target) => {
+      const judged = freshnessOf(target, state, run.files, session.clock.now());
+      // A person at the terminal can be asked at once.
+      const canAsk = run.ask !== undefined && targetState(state, target.name).value === 'waiting';
+      return canAsk ? { kind: 'stale', reason: 'it waits for a person, who is asked' } : judged;
+    },
+    effects: effectsOf(run),
+    halted: run.halt.halted,
+    onJudged: (target, freshness) => {
+      const reason = reasonOf(freshness);
+      if (reason !== undefined) run.reasons.set(target.name, reason);
+      if (freshness.kind === 'held') reporter.note(run.ticket, `${target.name} is held by its latch: ${freshness.reason}`);
+    },
+    ...(until === undefined ? {} : { until }),
+  });
+};
+
+const reasonOf = (freshness: Freshness): string | undefined =>
+  freshness.kind === 'stale' ? freshness.reason : undefined;
+
+const finishRun = (run: TicketRun, outcome: SchedulerOutcome): void => {
+  const { recorder } = run;
+  const isWhole = outcome.upToDate === run.pipeline.targets.length;
+  if (isWhole && recorder.run.finishedAt === undefined) recorder.record({ type: 'run.finished' });
+};
+
+/** The last words of a run, and its exit status. */
+const report = (run: TicketRun, outcome: SchedulerOutcome, reporter: Reporter): number => {
+  const { recorder, ticket } = run;
+  const summary = summaryOf(run.pipeline, recorder.run, trackerOf(recorder.run));
+  const failure = failureOf(run);
+  if (failure !== undefined && run.halt.by() !== undefined) {
+    reporter.problem(ticket, failure);
+    return exitCodeOf(failure);
+  }
+  reporter.ended(run, outcome, summary);
+  if (outcome.upToDate === outcome.wanted) return 0;
+  if (summary === 'waiting') return EXIT_CODE['approval-needed'];
+  return summary === 'paused' ? EXIT_CODE.paused : EXIT_CODE['target-failed'];
+};
+
+const failureOf = (run: TicketRun): Failure | undefined => {
+  for (const { name } of run.pipeline.targets) {
+    const { value, context } = targetState(run.recorder.run, name);
+    if (value !== 'failed' || context.failure === undefined) continue;
+    const { kind, message, next } = context.failure;
+    return {
+      kind: kind in EXIT_CODE ? (kind as FailureKind) : 'target-failed',
+      message,
+      where: name,
+      next: next ?? `\`orchestrate logs --ticket ${run.ticket} ${name}\`, then \`orchestrate run --ticket ${run.ticket}\` tries again`,
+    };
+  }
+  return undefined;
+};

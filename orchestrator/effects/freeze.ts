@@ -1,0 +1,76 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DocumentPointer, Receipt } from '../model/event.js';
+import type { Target } from '../model/pipeline.js';
+import { targetState } from '../machine/run-state.js';
+import { receiptState } from '../gates/verdict.js';
+import { checkoutsFolder } from '../state/home.js';
+import type { FailureFacts, TicketRun } from './ticket-run.js';
+
+/** What a critic is given: bytes that nobody can change any more. */
+export interface Frozen {
+  readonly receipt: Receipt;
+  /** Read-only checkout of the tree object. */
+  readonly checkout: string;
+  readonly diff: string;
+  readonly pages: readonly DocumentPointer[];
+}
+
+/** The receipt of the nearest diff that the target stands on. */
+export const reviewedReceipt = (run: TicketRun, target: Target): Receipt | undefined => {
+  const byName = new Map(run.pipeline.targets.map((candidate) => [candidate.name, candidate]));
+  const queue = [...target.needs];
+  const seen = new Set(queue);
+  for (let head = 0; head < queue.length; head += 1) {
+    const name = queue[head] ?? '';
+    const candidate = byName.get(name);
+    if (candidate?.makes === 'diff') return targetState(run.recorder.run, name).context.receipt;
+    for (const need of candidate?.needs ?? []) {
+      if (!seen.has(need)) queue.push(need);
+      seen.add(need);
+    }
+  }
+  return undefined;
+};
+
+export const frozenFolder = (run: TicketRun, name: string): string =>
+  join(checkoutsFolder(run.home, run.paths.mainRoot), `${run.ticket}-${name}`);
+
+/**
+ * Takes the sealed tree, proves that the work still is that tree, and lays it out for the critic: a read-only checkout,
+ * and the diff in pages of at most 46,080 bytes.
+ */
+export const freezeReview = async (
+  run: TicketRun,
+  target: Target,
+  folder: string,
+): Promise<Frozen | { readonly failure: FailureFacts }> => {
+  const receipt = reviewedReceipt(run, target);
+  if (receipt === undefined) {
+    return { failure: { kind: 'evidence-refused', message: 'there is no sealed diff to review', canRetry: false } };
+  }
+  const workspace = await run.workspace();
+  const now = await workspace.snapshot();
+  if (!now.ok) return { failure: { ...now.failure, canRetry: false } };
+  if (receiptState(receipt, now.value.receipt) !== 'current') {
+    return {
+      failure: {
+        kind: 'evidence-refused',
+        message: 'the tree was changed after its diff was sealed and before the review',
+        next: `look at the tree; \`orchestrate run --rebuild\` the diff to seal what is there now`,
+        canRetry: false,
+      },
+    };
+  }
+  const checkout = frozenFolder(run, target.name);
+  await workspace.removeCheckout(checkout);
+  const made = await workspace.checkout(receipt.tree, checkout, 'read-only');
+  if (!made.ok) return { failure: { ...made.failure, canRetry: true } };
+  const pagesFolder = join(folder, 'pages');
+  rmSync(pagesFolder, { recursive: true, force: true });
+  const pages = await workspace.pages(now.value.diffFile, pagesFolder);
+  if (pages.some(({ digest }, index) => digest !== receipt.pages[index])) {
+    return { failure: { kind: 'evidence-refused', message: 'the pages of the diff are not the sealed ones', canRetry: false } };
+  }
+  return { receipt, checkout, diff: now.value.diffFile, pages };
+};

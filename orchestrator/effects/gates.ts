@@ -1,0 +1,173 @@
+import { digestOfValue, type Digest } from '../model/digest.js';
+import type { GateAnswered } from '../model/event.js';
+import type { Gate, Target } from '../model/pipeline.js';
+import { policyName, policyObjections, type PolicyCase } from '../gates/approval.js';
+import { outsideOf } from '../gates/paths.js';
+import type { EffectResult } from '../scheduler/scheduler.js';
+import { approvalText } from './approval-text.js';
+import { runCheckGate } from './check-gate.js';
+import { approvingPolicy, sealedPlan } from './plan-document.js';
+import { HALTED, MOVED, recordFailure, stateOf, type FailureFacts, type TicketRun } from './ticket-run.js';
+import { judgeReview } from './verdict-gate.js';
+
+/** What a gate said; a refusal says what follows from it. */
+export interface GateReply {
+  readonly outcome: 'passed' | 'awaiting';
+  readonly digest: Digest;
+  readonly detail: readonly string[];
+}
+
+/** Asks one gate and records its answer. */
+export const askGate = async (run: TicketRun, target: Target, gate: Gate): Promise<EffectResult> => {
+  switch (gate.kind) {
+    case 'not-empty':
+      return answer(run, target, gate, await notEmpty(run, target));
+    case 'blast-radius':
+      return answer(run, target, gate, await blastRadius(run, target));
+    case 'check':
+      return runCheckGate(run, target, gate);
+    case 'approval':
+      return approval(run, target, gate);
+    case 'verdict':
+      return judgeReview(run, target);
+  }
+};
+
+type Refusal = { readonly failure: FailureFacts; readonly digest: Digest; readonly detail: readonly string[] };
+
+/** Records a gate's answer, and the failure that a refusal means. */
+export const answer = (
+  run: TicketRun,
+  target: Target,
+  gate: Gate,
+  reply: GateReply | Refusal,
+): EffectResult => {
+  run.recorder.record(gateEvent(run, target, gate, reply));
+  return 'failure' in reply ? recordFailure(run, target, reply.failure) : MOVED;
+};
+
+export const gateEvent = (
+  run: TicketRun,
+  target: Target,
+  gate: Gate,
+  reply: GateReply | Refusal,
+): GateAnswered => {
+  const { context } = stateOf(run, target);
+  return {
+    type: 'gate.answered',
+    target: target.name,
+    attempt: context.attempt,
+    gate: context.gate,
+    kind: gate.kind === 'check' ? `check ${gate.name}` : gate.kind,
+    outcome: 'failure' in reply ? 'refused' : reply.outcome,
+    digest: reply.digest,
+    detail: reply.detail.slice(0, 20),
+  };
+};
+
+/** What a gate of this target is asked about: the plan's bytes, the diff's, or whatever was sealed. */
+export const subjectDigest = (run: TicketRun, target: Target): Digest => {
+  const { artifacts, receipt } = stateOf(run, target).context;
+  if (target.makes === 'plan') return artifacts?.find(({ path }) => path === 'plan.md')?.digest ?? digestOfValue([]);
+  return receipt === undefined ? digestOfValue(artifacts ?? []) : digestOfValue(receipt);
+};
+
+const notEmpty = (run: TicketRun, target: Target): GateReply | Refusal => {
+  const { receipt, status } = stateOf(run, target).context;
+  const digest = subjectDigest(run, target);
+  const files = receipt?.files ?? 0;
+  if (files > 0) return { outcome: 'passed', digest, detail: [`${files} files differ from the base`] };
+  if (status === 'no-change') return { outcome: 'passed', digest, detail: ['nothing differs, and the worker said `no-change`'] };
+  const message = 'the diff is empty, but the worker did not say `no-change`';
+  return { failure: { kind: 'worker-failed', message, canRetry: true }, digest, detail: [message] };
+};
+
+const blastRadius = async (run: TicketRun, target: Target): Promise<GateReply | Refusal> => {
+  const digest = subjectDigest(run, target);
+  const plan = sealedPlan(run);
+  const snapshot = await (await run.workspace()).snapshot();
+  if (plan === undefined || !snapshot.ok) {
+    const message = snapshot.ok ? 'there is no approved plan to hold the diff against' : snapshot.failure.message;
+    return { failure: { kind: 'evidence-refused', message, canRetry: false }, digest, detail: [message] };
+  }
+  const policy = approvingPolicy(run);
+  const { receipt, paths } = snapshot.value;
+  const outside = outsideOf(paths, plan.promise.paths);
+  const objections =
+    policy === undefined
+      ? []
+      : policyObjections(policy, { kind: 'diff', paths, files: receipt.files, lines: receipt.addedLines + receipt.removedLines });
+  if (outside.length === 0 && objections.length === 0) {
+    return { outcome: 'passed', digest, detail: [`${paths.length} paths are inside ${plan.promise.paths.join(', ')}`] };
+  }
+  const detail = [...outside.map((path) => `outside the blast radius: ${path}`), ...objections];
+  return {
+    failure: {
+      kind: 'evidence-refused',
+      message: `the diff leaves what was approved: ${detail.slice(0, 10).join('; ')}`,
+      next: `undo it with \`orchestrate tell --ticket ${run.ticket} …\` and run again; a wider plan needs a new approval`,
+      canRetry: false,
+    },
+    digest,
+    detail,
+  };
+};
+
+const approval = async (
+  run: TicketRun,
+  target: Target,
+  gate: Extract<Gate, { readonly kind: 'approval' }>,
+): Promise<EffectResult> => {
+  const digest = subjectDigest(run, target);
+  const objections = gate.by === 'policy' ? policyObjections(gate.policy, await policyCase(run, target)) : [];
+  const detail = gate.by === 'policy' ? objections.map((objection) => `the policy does not approve: ${objection}`) : [];
+  const planProblem = unreadablePlan(run, target);
+  if (planProblem !== undefined) return recordFailure(run, target, planProblem);
+  answer(run, target, gate, { outcome: 'awaiting', digest, detail });
+  if (gate.by === 'policy' && objections.length === 0) {
+    run.recorder.record({
+      type: 'approval.answered',
+      target: target.name,
+      digest,
+      answer: 'approved',
+      by: policyName(gate.policy),
+      how: 'policy',
+    });
+    return MOVED;
+  }
+  return MOVED;
+};
+
+/** A plan that promises nothing is not put before a person. */
+const unreadablePlan = (run: TicketRun, target: Target): FailureFacts | undefined =>
+  target.makes === 'plan' && sealedPlan(run) === undefined
+    ? { kind: 'worker-failed', message: 'plan.md has no front matter with `paths:` (the blast radius) followed by a plan', canRetry: true }
+    : undefined;
+
+const policyCase = async (run: TicketRun, target: Target): Promise<PolicyCase> => {
+  if (target.makes === 'plan') {
+    return { kind: 'plan', plan: sealedPlan(run)?.promise ?? { paths: ['/'], body: '' } };
+  }
+  const snapshot = await (await run.workspace()).snapshot();
+  if (!snapshot.ok) return { kind: 'diff', paths: [snapshot.failure.message], files: 0, lines: 0 };
+  const { paths, receipt } = snapshot.value;
+  return { kind: 'diff', paths, files: receipt.files, lines: receipt.addedLines + receipt.removedLines };
+};
+
+/** What `waiting` waits for when a person is at the terminal. Closed without an answer, the airlock stays shut. */
+export const askPerson = async (run: TicketRun, target: Target): Promise<EffectResult> => {
+  const digest = stateOf(run, target).context.waitingFor?.digest;
+  if (run.ask === undefined || digest === undefined || run.halt.halted()) return HALTED;
+  const given = await run.ask({ target: target.name, digest, text: approvalText(run.recorder.directory, target) });
+  if (given === undefined) return HALTED;
+  run.recorder.record({
+    type: 'approval.answered',
+    target: target.name,
+    digest,
+    answer: given.answer,
+    by: `person ${run.login}`,
+    how: 'tty',
+    ...(given.note === '' ? {} : { note: given.note }),
+  });
+  return MOVED;
+};

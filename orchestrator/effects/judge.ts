@@ -1,0 +1,87 @@
+/**
+ * What a target in `gating` waits for: its end is judged by policy, its work is sealed, then its gates are asked in
+ * order. Every answer is recorded before the next question, so that a crash asks none twice.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { digestOf, digestOfValue, type Digest } from '../model/digest.js';
+import type { DocumentWrite } from '../model/event.js';
+import type { Target } from '../model/pipeline.js';
+import { outputDigest } from '../scheduler/freshness.js';
+import { policyOf } from '../scheduler/policy.js';
+import type { EffectResult } from '../scheduler/scheduler.js';
+import { askGate } from './gates.js';
+import { recordEnd } from './fork.js';
+import { approvedPlan } from './plan-document.js';
+import { sealWork } from './seal.js';
+import { MOVED, recordFailure, stateOf, type FailureFacts, type TicketRun } from './ticket-run.js';
+
+export const judge = async (run: TicketRun, target: Target): Promise<EffectResult> => {
+  const { context } = stateOf(run, target);
+  const end = context.end ?? { kind: 'lost', detail: 'no end was recorded' };
+  if (policyOf(end).kind !== 'succeeded') return recordEnd(run, target, end, context.summary ?? []);
+  if (context.status === 'blocked') return blocked(run, target);
+  if (context.artifacts === undefined) {
+    const sealed = await sealWork(run, target);
+    if ('failure' in sealed) return recordFailure(run, target, sealed.failure);
+    run.recorder.record({ type: 'work.sealed', target: target.name, attempt: context.attempt, ...sealed });
+  }
+  const changed = changedArtifact(run, target);
+  if (changed !== undefined) return recordFailure(run, target, changed);
+  const gate = target.gates[stateOf(run, target).context.gate];
+  if (gate !== undefined) return askGate(run, target, gate);
+  return finish(run, target);
+};
+
+/** What was sealed must still be there when a gate is asked, and when it opens. */
+const changedArtifact = (run: TicketRun, target: Target): FailureFacts | undefined => {
+  if (target.makes !== 'plan') return undefined;
+  const sealed = stateOf(run, target).context.artifacts?.find(({ path }) => path === 'plan.md');
+  const path = join(run.recorder.directory.artifacts, 'plan.md');
+  if (sealed === undefined || (existsSync(path) && digestOf(readFileSync(path)) === sealed.digest)) return undefined;
+  return {
+    kind: 'evidence-refused',
+    message: '`artifacts/plan.md` is not the plan that was sealed',
+    next: 'an approval counts for the sealed bytes only; restore the file, or run with `--rebuild` to plan again',
+    canRetry: false,
+  };
+};
+
+const blocked = (run: TicketRun, target: Target): EffectResult =>
+  recordFailure(run, target, {
+    kind: 'worker-failed',
+    message: 'the worker says that it is blocked',
+    next: `read its summary (\`orchestrate status --ticket ${run.ticket}\`), then \`orchestrate tell\` it what it needs and run again`,
+    canRetry: false,
+    summary: stateOf(run, target).context.summary ?? [],
+  });
+
+const finish = (run: TicketRun, target: Target): EffectResult => {
+  const { context } = stateOf(run, target);
+  const documents: DocumentWrite[] = target.makes === 'plan' ? approvedPlan(run, target) : [];
+  run.recorder.record({
+    type: 'target.done',
+    target: target.name,
+    attempt: context.attempt,
+    output: outputOf(run, target),
+    summary: context.summary ?? [],
+    ...(documents.length === 0 ? {} : { documents }),
+  });
+  return MOVED;
+};
+
+/** Digest of what the target made: the same work made again is the same output, and leaves what stands on it alone. */
+const outputOf = (run: TicketRun, target: Target): Digest => {
+  const { context } = stateOf(run, target);
+  switch (target.makes) {
+    case 'plan':
+    case 'notes':
+      return digestOfValue(context.artifacts ?? []);
+    case 'diff':
+      return digestOfValue({ base: context.receipt?.base, tree: context.receipt?.tree });
+    case 'review':
+      return digestOfValue({ base: context.receipt?.base, tree: context.receipt?.tree, verdict: 'APPROVED' });
+    case 'files':
+      return outputDigest(target, run.files, context.inputs ?? {});
+  }
+};

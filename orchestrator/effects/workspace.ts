@@ -1,0 +1,41 @@
+import type { DocumentPointer, Facts, Receipt } from '../model/event.js';
+import type { RawRecord } from '../model/git.js';
+import type { Result } from '../model/result.js';
+import type { Ticket } from '../model/ticket.js';
+
+/** What the worker's files are now: a tree object, and the difference from the base. */
+export interface Sealed {
+  readonly receipt: Receipt;
+  readonly paths: readonly string[];
+  readonly records: readonly RawRecord[];
+  /** The rendered diff, in the run's artifacts. */
+  readonly diffFile: string;
+}
+
+/** What is committed. */
+export interface CommitRequest {
+  readonly receipt: Receipt;
+  readonly message: string;
+  /** ISO 8601: the same for every try, so that a repeated commit has the same id. */
+  readonly date: string;
+}
+
+/** What is landed; message and date are those of a merge commit, should one be needed. */
+export interface LandingRequest extends CommitRequest {
+  readonly commit: string;
+}
+
+/** Git for one ticket: all that the effects ask of it. Rejects only when the store itself cannot be used. */
+export interface Workspace {
+  /** Finds the base, makes the private store, and clones the tree. Idempotent. */
+  readonly prepare: (ticket: Ticket) => Promise<Facts & { readonly notes: readonly string[] }>;
+  readonly snapshot: () => Promise<Result<Sealed>>;
+  /** A checkout of a tree object, raw bytes, no `.git`. */
+  readonly checkout: (treeId: string, folder: string, access: 'read-only' | 'write') => Promise<Result<void>>;
+  readonly removeCheckout: (folder: string) => Promise<void>;
+  /** Cuts the diff into pages in `folder`. */
+  readonly pages: (diffFile: string, folder: string) => Promise<readonly DocumentPointer[]>;
+  readonly commit: (request: CommitRequest) => Promise<Result<{ readonly commit: string; readonly branch: string }>>;
+  readonly push: (commit: string) => Promise<Result<{ readonly head: string; readonly url: string }>>;
+  readonly land: (request: LandingRequest) => Promise<Result<{ readonly landed: string; readonly how: string }>>;
+}

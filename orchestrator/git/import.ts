@@ -1,0 +1,128 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { RepositoryPaths } from '../model/git.js';
+import { fail, ok, type Result } from '../model/result.js';
+import { type Git, run } from './git.js';
+import { transferPack } from './pack.js';
+import { readShallow, updateShallow } from './shallow.js';
+import type { Store } from './store.js';
+
+/**
+ * Commits that come along with a base, so that `git log` and `git blame` in a worker's clone say something.
+ * Measured on 2,000 files and 300 commits: 50 cost 5 ms more than 1, all of them 15 ms, but a long history costs seconds.
+ */
+export const HISTORY_COMMITS = 50;
+
+export interface ImportRequest {
+  readonly git: Git;
+  readonly store: Store;
+  readonly paths: RepositoryPaths;
+  /** Full id; must be in the user's repository. */
+  readonly commit: string;
+  /**
+   * Name of the remote, when the commit is not on it yet: everything that the remote has not seen comes along, as it must
+   * be pushed together with our commit.
+   */
+  readonly unpublishedOn?: string | undefined;
+}
+
+export interface Imported {
+  readonly commit: string;
+  /** `pack-<hex>`: holds everything that is reachable from the commit up to the boundary. */
+  readonly pack: string;
+  /** Commits whose parents were left out. */
+  readonly boundary: readonly string[];
+}
+
+/**
+ * Copies a commit with all of its files and some history into the store, once. Every object's id is computed again from
+ * its bytes, so an object that was swapped in the user's repository is refused.
+ * @returns `git-failed` when an object is missing or false
+ */
+export const importCommit = async (request: ImportRequest): Promise<Result<Imported>> => {
+  const done = readMarker(request.store, request.commit);
+  if (done !== undefined) return ok(done);
+  const key = `import:${request.store.path}:${request.commit}`;
+  const running = request.git.memo.get(key) ?? importNow(request).finally(() => request.git.memo.delete(key));
+  request.git.memo.set(key, running);
+  return (await running) as Result<Imported>;
+};
+
+const importNow = async (request: ImportRequest): Promise<Result<Imported>> => {
+  const { git, store, paths, commit } = request;
+  const history = await readHistory(request);
+  if (!history.ok) return history;
+  const boundary = boundaryOf(history.value, paths);
+  // Before the objects: the check of their links must know where history ends.
+  await updateShallow(store.path, {
+    add: boundary,
+    drop: [...history.value.keys()].filter((id) => !boundary.includes(id)),
+  });
+  const pack = await transferPack({
+    git,
+    from: paths.gitDir,
+    to: store.path,
+    revisions: [...boundary.map((id) => `--shallow ${id}`), commit],
+    scratch: store.path,
+    loose: false,
+  });
+  if (!pack.ok) return pack;
+  if (pack.value === undefined) {
+    return fail({ kind: 'git-failed', message: '`git index-pack` named no pack', where: store.path });
+  }
+  return ok(writeMarker(store, { commit, pack: pack.value, boundary }));
+};
+
+/** Parents by commit. */
+type History = Map<string, readonly string[]>;
+
+const readHistory = async (request: ImportRequest): Promise<Result<History>> => {
+  const history: History = new Map();
+  const ranges = [[`--max-count=${HISTORY_COMMITS}`, request.commit]];
+  if (request.unpublishedOn !== undefined) {
+    ranges.push([request.commit, '--not', `--remotes=${request.unpublishedOn}`]);
+  }
+  for (const range of ranges) {
+    const listed = await run(request.git, {
+      args: ['rev-list', '--parents', ...range],
+      gitDir: request.paths.gitDir,
+    });
+    if (!listed.ok) return listed;
+    for (const line of listed.value.stdout.toString('latin1').split('\n')) {
+      const [id, ...parents] = line.split(' ');
+      if (id !== undefined && id !== '') history.set(id, parents);
+    }
+  }
+  return ok(history);
+};
+
+/** Where history is cut: a parent was not listed, or the user's own clone is shallow there. */
+const boundaryOf = (history: History, paths: RepositoryPaths): string[] => {
+  const shallow = new Set(readShallow(paths.gitDir));
+  return [...history]
+    .filter(([id, parents]) => shallow.has(id) || parents.some((parent) => !history.has(parent)))
+    .map(([id]) => id);
+};
+
+const markerPath = (store: Store, commit: string): string => join(store.path, 'imported', commit);
+
+const readMarker = (store: Store, commit: string): Imported | undefined => {
+  const path = markerPath(store, commit);
+  if (!existsSync(path)) return undefined;
+  const [pack, ...boundary] = readFileSync(path, 'latin1').trim().split('\n');
+  return pack === undefined ? undefined : { commit, pack, boundary };
+};
+
+/** The ref keeps the objects from a later `git gc`; the marker, written last, says that the import is complete. */
+const writeMarker = (store: Store, imported: Imported): Imported => {
+  replace(join(store.path, 'refs', 'base', imported.commit), `${imported.commit}\n`);
+  replace(markerPath(store, imported.commit), `${[imported.pack, ...imported.boundary].join('\n')}\n`);
+  return imported;
+};
+
+const replace = (path: string, text: string): void => {
+  mkdirSync(dirname(path), { recursive: true });
+  const temporary = `${path}.tmp-${process.pid}`;
+  writeFileSync(temporary, text);
+  renameSync(temporary, path);
+};

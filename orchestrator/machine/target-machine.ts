@@ -1,0 +1,291 @@
+/**
+ * The life of one target, as a pure reducer: no actors, no timers, no effects. Time is a field of an event, so a replay
+ * needs no clock; an effect is what the scheduler's table says that a state waits for.
+ *
+ *   pending -> running -> gating -> done
+ *                 |          |-> waiting (a person) -> gating
+ *                 |          |-> pending (try again, or out of date)
+ *                 '-> paused '-> failed
+ */
+import { assign, initialTransition, setup, transition } from 'xstate';
+import type { ChildEnd, Usage, Verdict } from '../model/child.js';
+import type { Digest } from '../model/digest.js';
+import type { DocumentPointer, Facts, GateAnswered, Receipt, RunEvent } from '../model/event.js';
+
+/** Who opened an airlock, how, and for which bytes. */
+export interface Approval {
+  readonly digest: Digest;
+  readonly by: string;
+  readonly how: 'tty' | 'command' | 'policy';
+  readonly note?: string;
+}
+
+export interface TargetContext {
+  /** Starts in this epoch; also the generation of the last fork. */
+  readonly attempt: number;
+  /** Failed attempts since the last success, new round or new run. */
+  readonly failures: number;
+  readonly round: number;
+  readonly reason?: string;
+  readonly recipe?: Digest;
+  readonly inputs?: Readonly<Record<string, Digest>>;
+  readonly output?: Digest;
+  readonly child?: string;
+  readonly startedAt?: string;
+  readonly endedAt?: string;
+  readonly end?: ChildEnd;
+  readonly status?: 'done' | 'no-change' | 'blocked';
+  readonly summary?: readonly string[];
+  readonly usage?: Usage;
+  readonly verdict?: Verdict;
+  readonly artifacts?: readonly DocumentPointer[];
+  readonly receipt?: Receipt;
+  /** Digest of the nonce of a review. */
+  readonly nonce?: Digest;
+  /** Index of the next gate to ask. */
+  readonly gate: number;
+  readonly waitingFor?: GateAnswered;
+  readonly approval?: Approval;
+  readonly failure?: { readonly kind: string; readonly message: string; readonly next?: string };
+  readonly feedback: readonly string[];
+  readonly facts?: Facts;
+  readonly until?: string;
+}
+
+export type TargetValue =
+  | 'pending'
+  | 'running'
+  | 'gating'
+  | 'waiting'
+  | 'paused'
+  | 'failed'
+  | 'done'
+  | 'abandoned';
+
+export interface TargetState {
+  readonly value: TargetValue;
+  readonly context: TargetContext;
+}
+
+export type TargetEvent = Extract<RunEvent, { readonly target: string }> & { readonly at: string };
+
+type EventOf<Type extends TargetEvent['type']> = Extract<TargetEvent, { readonly type: Type }>;
+
+/** Lines of feedback that one attempt hands to the next. */
+const FEEDBACK_LINES = 60;
+
+const without = <T extends object, K extends keyof T>(value: T, ...keys: K[]): Omit<T, K> => {
+  const copy = { ...value };
+  for (const key of keys) delete copy[key];
+  return copy;
+};
+
+const started = (context: TargetContext, event: EventOf<'target.started'>): TargetContext => ({
+  attempt: event.attempt,
+  failures: context.failures,
+  round: event.round,
+  reason: event.reason,
+  recipe: event.recipe,
+  inputs: event.inputs,
+  startedAt: event.at,
+  gate: 0,
+  feedback: context.feedback,
+  ...(event.child === undefined ? {} : { child: event.child }),
+  ...(event.nonce === undefined ? {} : { nonce: event.nonce }),
+  ...(event.receipt === undefined ? {} : { receipt: event.receipt }),
+  // The last output stays known: work that is made again with the same result changes nothing downstream.
+  ...(context.output === undefined ? {} : { output: context.output }),
+  ...(context.facts === undefined ? {} : { facts: context.facts }),
+});
+
+const ended = (context: TargetContext, event: EventOf<'child.ended'>): TargetContext => ({
+  ...context,
+  end: event.end,
+  summary: event.summary,
+  usage: event.usage,
+  endedAt: event.at,
+  ...(event.status === undefined ? {} : { status: event.status }),
+  ...(event.verdict === undefined ? {} : { verdict: event.verdict }),
+});
+
+const sealed = (context: TargetContext, event: EventOf<'work.sealed'>): TargetContext => ({
+  ...context,
+  artifacts: event.artifacts,
+  ...(event.receipt === undefined ? {} : { receipt: event.receipt }),
+});
+
+const done = (context: TargetContext, event: EventOf<'target.done'>): TargetContext => ({
+  ...without(context, 'waitingFor', 'failure', 'until'),
+  failures: 0,
+  feedback: [],
+  output: event.output,
+  summary: event.summary,
+  endedAt: event.at,
+  ...(event.end === undefined ? {} : { end: event.end }),
+  ...(event.facts === undefined ? {} : { facts: event.facts }),
+});
+
+const failedBy = (context: TargetContext, event: EventOf<'target.failed'>): TargetContext => ({
+  ...without(context, 'waitingFor'),
+  failures: context.failures + (event.kind === 'interrupted' ? 0 : 1),
+  failure: {
+    kind: event.kind,
+    message: event.message,
+    ...(event.next === undefined ? {} : { next: event.next }),
+  },
+  endedAt: event.at,
+  // The next attempt learns why this one failed.
+  feedback: [...context.feedback, event.message, ...(event.summary ?? [])].slice(-FEEDBACK_LINES),
+  ...(event.end === undefined ? {} : { end: event.end }),
+  ...(event.summary === undefined ? {} : { summary: event.summary }),
+});
+
+const invalidated = (context: TargetContext, event: EventOf<'target.invalidated'>): TargetContext => ({
+  ...without(context, 'waitingFor', 'failure'),
+  failures: 0,
+  round: event.round ?? context.round,
+  reason: event.because,
+  feedback: event.feedback,
+});
+
+const setupMachine = setup({
+  types: { context: {} as TargetContext, events: {} as TargetEvent },
+  guards: {
+    willRetry: ({ event }) => event.type === 'target.failed' && event.retry,
+    isAwaiting: ({ event }) => event.type === 'gate.answered' && event.outcome === 'awaiting',
+    isPassed: ({ event }) => event.type === 'gate.answered' && event.outcome === 'passed',
+    isApproved: ({ event }) => event.type === 'approval.answered' && event.answer === 'approved',
+  },
+  actions: {
+    keep: assign(({ context, event }) => replacing(context, reduce(context, event))),
+    /** A new run gives a failed target a new budget of attempts. */
+    forgive: assign({ failures: 0 }),
+  },
+});
+
+/** `assign` merges: what the new context does not have must be taken away, or a new attempt inherits the old one's seal. */
+const replacing = (before: TargetContext, after: TargetContext): TargetContext => ({
+  ...Object.fromEntries(Object.keys(before).map((key) => [key, undefined])),
+  ...after,
+});
+
+const reduce = (context: TargetContext, event: TargetEvent): TargetContext => {
+  switch (event.type) {
+    case 'target.started':
+      return started(context, event);
+    case 'child.ended':
+      return ended(context, event);
+    case 'work.sealed':
+      return sealed(context, event);
+    case 'gate.answered':
+      return answered(context, event);
+    case 'approval.answered':
+      return decided(context, event);
+    case 'target.done':
+      return done(context, event);
+    case 'target.failed':
+      return failedBy(context, event);
+    case 'target.invalidated':
+      return invalidated(context, event);
+    case 'target.paused':
+      return { ...context, ...(event.until === null ? {} : { until: event.until }) };
+    case 'target.abandoned':
+      return { ...context, reason: event.because };
+  }
+};
+
+const answered = (context: TargetContext, event: EventOf<'gate.answered'>): TargetContext => {
+  if (event.outcome === 'passed') return { ...without(context, 'waitingFor'), gate: event.gate + 1 };
+  return event.outcome === 'awaiting' ? { ...context, waitingFor: without(event, 'at') } : context;
+};
+
+const decided = (context: TargetContext, event: EventOf<'approval.answered'>): TargetContext => {
+  const rest = without(context, 'waitingFor');
+  const { digest, by, how, note } = event;
+  if (event.answer === 'approved') {
+    return { ...rest, gate: context.gate + 1, approval: { digest, by, how, ...(note === undefined ? {} : { note }) } };
+  }
+  return {
+    ...rest,
+    reason: `rejected by ${event.by}`,
+    feedback: [`rejected by ${event.by}: ${event.note ?? ''}`],
+  };
+};
+
+const outOfDate = { 'target.invalidated': { target: 'pending', actions: 'keep' } } as const;
+const canAbandon = { 'target.abandoned': { target: 'abandoned', actions: 'keep' } } as const;
+const start = { 'target.started': { target: 'running', actions: 'keep' } } as const;
+
+const failing = {
+  'target.failed': [
+    { guard: 'willRetry', target: 'pending', actions: 'keep' },
+    { target: 'failed', actions: 'keep' },
+  ],
+} as const;
+
+const targetMachine = setupMachine.createMachine({
+  id: 'target',
+  initial: 'pending',
+  context: { attempt: 0, failures: 0, round: 1, gate: 0, feedback: [] },
+  states: {
+    pending: { on: { ...start, ...canAbandon, ...outOfDate, 'target.done': { target: 'done', actions: 'keep' } } },
+    running: {
+      on: {
+        'child.ended': { target: 'gating', actions: 'keep' },
+        'target.done': { target: 'done', actions: 'keep' },
+        'target.paused': { target: 'paused', actions: 'keep' },
+        ...failing,
+        ...outOfDate,
+        ...canAbandon,
+      },
+    },
+    gating: {
+      on: {
+        'work.sealed': { actions: 'keep' },
+        'gate.answered': [
+          { guard: 'isAwaiting', target: 'waiting', actions: 'keep' },
+          { guard: 'isPassed', actions: 'keep' },
+          { actions: 'keep' },
+        ],
+        'target.done': { target: 'done', actions: 'keep' },
+        'target.paused': { target: 'paused', actions: 'keep' },
+        ...failing,
+        ...outOfDate,
+        ...canAbandon,
+      },
+    },
+    waiting: {
+      on: {
+        'approval.answered': [
+          { guard: 'isApproved', target: 'gating', actions: 'keep' },
+          { target: 'pending', actions: 'keep' },
+        ],
+        ...outOfDate,
+        ...canAbandon,
+      },
+    },
+    paused: { on: { ...start, ...outOfDate, ...canAbandon } },
+    failed: {
+      on: { 'target.started': { target: 'running', actions: ['forgive', 'keep'] }, ...outOfDate, ...canAbandon },
+    },
+    done: { on: { ...start, ...outOfDate } },
+    abandoned: {},
+  },
+});
+
+/** Every target begins here; one value is shared by all of them, so that ten thousand waiting targets cost nothing. */
+export const INITIAL: TargetState = (() => {
+  const [snapshot] = initialTransition(targetMachine);
+  return { value: snapshot.value, context: snapshot.context };
+})();
+
+/**
+ * The next state. Pure; the same events give the same state on every replay.
+ * @throws Error for an event that the state does not know: a bug or a journal that is not ours, never ignored
+ */
+export const advance = (state: TargetState, event: TargetEvent): TargetState => {
+  const current = targetMachine.resolveState(state);
+  if (!current.can(event)) throw new Error(`${event.type} cannot follow: target \`${event.target}\` is ${state.value}`);
+  const [next] = transition(targetMachine, current, event);
+  return { value: next.value, context: next.context };
+};

@@ -1,0 +1,121 @@
+/**
+ * The single writer of a run while its lock is held.
+ *
+ * W1  Journal first, then believe: append and sync, then the state, then the documents, then the listeners.
+ * W2  Nobody writes under `state/` while a child is running; a 99 that says less is better than one that guesses.
+ * W3  The journal is the one file that is synced: the documents' text is in it, 99 follows from it, and boot makes
+ *     again what a power cut took.
+ */
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
+import { isoTime, type Clock } from '../model/clock.js';
+import type { DocumentWrite, JournalLine, RunEvent } from '../model/event.js';
+import type { Pipeline } from '../model/pipeline.js';
+import { applyLine, targetState, type RunState } from '../machine/run-state.js';
+import type { TargetValue } from '../machine/target-machine.js';
+import { replaceFile, writeAll, writeOnce } from '../state/files.js';
+import { journalBytes, openJournal } from '../state/journal.js';
+import { nextActionDocument } from '../state/next-action.js';
+import type { DocumentName, RunDirectory } from '../state/run-dir.js';
+import type { Booted } from './boot.js';
+import { writeCheckpoint } from './checkpoint.js';
+import { nextActionOf } from './next.js';
+import { track, trackerOf, type Tracker } from './tracker.js';
+
+export interface Recorder {
+  readonly directory: RunDirectory;
+  readonly run: RunState;
+  readonly tracker: Tracker;
+  readonly pipeline: Pipeline;
+  /** The event has happened when this returns. @throws when it could not be written; then it did not happen */
+  readonly record: (event: RunEvent) => JournalLine;
+  /** Rewrites 99 unless a child runs. */
+  readonly writeNextAction: () => void;
+  /** Writes the checkpoint and closes the journal. */
+  readonly close: () => void;
+}
+
+export interface RecorderOptions {
+  readonly directory: RunDirectory;
+  readonly key: Uint8Array;
+  readonly booted: Booted;
+  readonly pipeline: Pipeline;
+  readonly clock: Clock;
+  /** Told of every line after it is believed. Must not throw. */
+  readonly onLine?: (line: JournalLine) => void;
+}
+
+export const openRecorder = (options: RecorderOptions): Recorder => {
+  const { directory, key, booted, pipeline, clock } = options;
+  const { run } = booted;
+  const tracker = trackerOf(run);
+  const journal = openJournal(directory.journal, key, booted.head);
+  for (const name of booted.unwritten) restoreDocument(directory, run, name);
+  let written = booted.nextActionSeq;
+  const writeNextAction = (): void => {
+    // W2
+    if (tracker.withChild.size > 0 || written === run.seq) return;
+    const text = nextActionDocument(nextActionOf(pipeline, run, tracker), key);
+    replaceFile(directory.document('99_next_action.md'), text, { sync: false });
+    written = run.seq;
+  };
+  return {
+    directory,
+    run,
+    tracker,
+    pipeline,
+    record: (event) => {
+      const names = namesIn(event);
+      const before = names.map((name): TargetValue => targetState(run, name).value);
+      const line = journal.append(event, isoTime(clock));
+      applyLine(run, line);
+      for (const [index, name] of names.entries()) track(tracker, run, name, before[index] ?? 'pending');
+      for (const write of documentsIn(event)) writeDocument(directory, write);
+      options.onLine?.(line);
+      return line;
+    },
+    writeNextAction,
+    close: () => {
+      if (journal.head().seq > booted.head.seq || !existsSync(directory.checkpoint)) {
+        writeCheckpoint(directory.checkpoint, key, {
+          head: journal.head(),
+          run,
+          journal: journalBytes(directory.journal),
+        });
+      }
+      journal.close();
+    },
+  };
+};
+
+const namesIn = (event: RunEvent): readonly string[] => {
+  if (!('target' in event)) return [];
+  return event.type === 'target.invalidated' ? [event.target, ...event.also] : [event.target];
+};
+
+const documentsIn = (event: RunEvent): readonly DocumentWrite[] =>
+  'documents' in event ? (event.documents ?? []) : [];
+
+const writeDocument = (directory: RunDirectory, write: DocumentWrite): void => {
+  const path = directory.document(write.name as DocumentName);
+  if (write.append === true) append(path, write.text);
+  else writeOnce(path, write.text, { sync: false });
+};
+
+const append = (path: string, text: string | Uint8Array): void => {
+  const fd = openSync(path, 'a', 0o644);
+  try {
+    writeAll(fd, text);
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/** Finishes what a crash interrupted: boot has proved that the file, if it is there, is a prefix of these bytes. */
+const restoreDocument = (directory: RunDirectory, run: RunState, name: string): void => {
+  const path = directory.document(name as DocumentName);
+  const expected = Buffer.from(run.documents[name] ?? '');
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  if (size !== undefined) append(path, expected.subarray(size));
+  else if (name === '30_critic_summary.md') append(path, expected);
+  else writeOnce(path, expected, { sync: false });
+};

@@ -1,0 +1,154 @@
+import type { Pipeline, Target } from '../model/pipeline.js';
+import type { ProcessIdentity, Usage } from '../model/child.js';
+import { factOf, targetState, type RunState } from '../machine/run-state.js';
+import type { TargetValue } from '../machine/target-machine.js';
+import { estimateTokens } from '../model/text.js';
+import { approveCommand, summaryOf, type RunSummary } from './next.js';
+import { trackerOf } from './tracker.js';
+
+/** `status --ticket ID --json`. CLI.md is the contract; keys are stable. */
+export interface StatusView {
+  readonly ticket: string;
+  readonly pipeline: string;
+  readonly state: RunSummary;
+  readonly epoch: number;
+  readonly base: string | null;
+  readonly tree: string | null;
+  readonly waitingFor: WaitingView | null;
+  readonly targets: readonly TargetView[];
+  readonly context: {
+    readonly depth0Tokens: number;
+    readonly bootTokens: number;
+    readonly workerTokens: number | null;
+    readonly forks: number;
+  };
+}
+
+export interface WaitingView {
+  readonly target: string;
+  readonly kind: 'approval' | 'limit';
+  readonly digest: string | null;
+  readonly command: string;
+}
+
+export interface TargetView {
+  readonly number: number;
+  readonly name: string;
+  readonly status: 'pending' | 'active' | 'done' | 'abandoned';
+  readonly phase: TargetValue | 'gated';
+  readonly attempt: number;
+  readonly round: number;
+  readonly reason: string | null;
+  readonly startedAt: string | null;
+  readonly elapsedMs: number | null;
+  readonly child: { readonly pid: number; readonly startTime: string } | null;
+  readonly summary: readonly string[];
+  readonly usage: Usage;
+}
+
+/** The four statuses of a task graph; what is finer is the phase. A failed target is active: its context is still needed. */
+const STATUS: Readonly<Record<TargetValue, TargetView['status']>> = {
+  pending: 'pending',
+  running: 'active',
+  gating: 'active',
+  waiting: 'active',
+  paused: 'active',
+  failed: 'active',
+  done: 'done',
+  abandoned: 'abandoned',
+};
+
+export interface ViewOptions {
+  readonly pipeline: Pipeline;
+  readonly run: RunState;
+  /** Is a process running this ticket now? */
+  readonly isHeld: boolean;
+  readonly now: number;
+  /** Bytes of the state documents. */
+  readonly bootBytes: number;
+  /** Identity of the process of a running child, by the child's folder name. */
+  readonly identityOf?: (child: string) => ProcessIdentity | undefined;
+}
+
+const phaseOf = (target: Target, value: TargetValue): TargetView['phase'] =>
+  value === 'done' && target.gates.length > 0 ? 'gated' : value;
+
+const elapsed = (startedAt: string | undefined, endedAt: string | undefined, value: TargetValue, now: number): number | null => {
+  if (startedAt === undefined) return null;
+  const end = value === 'running' || endedAt === undefined ? now : Date.parse(endedAt);
+  return Math.max(0, end - Date.parse(startedAt));
+};
+
+const targetView = (target: Target, options: ViewOptions): TargetView => {
+  const { value, context } = targetState(options.run, target.name);
+  const identity =
+    value === 'running' && context.child !== undefined ? options.identityOf?.(context.child) : undefined;
+  return {
+    number: target.number,
+    name: target.name,
+    status: STATUS[value],
+    phase: phaseOf(target, value),
+    attempt: context.attempt,
+    round: context.round,
+    reason: (value === 'failed' ? context.failure?.message : context.reason) ?? null,
+    startedAt: context.startedAt ?? null,
+    elapsedMs: elapsed(context.startedAt, context.endedAt, value, options.now),
+    child: identity === undefined ? null : { pid: identity.pid, startTime: identity.startTime },
+    summary: context.summary ?? [],
+    usage: context.usage ?? { inputTokens: null, outputTokens: null, costUsd: null },
+  };
+};
+
+const waitingOf = (pipeline: Pipeline, run: RunState): WaitingView | null => {
+  for (const { name } of pipeline.targets) {
+    const { value, context } = targetState(run, name);
+    if (value === 'waiting' && context.waitingFor !== undefined) {
+      const { digest } = context.waitingFor;
+      return { target: name, kind: 'approval', digest, command: approveCommand(run.ticket, name, digest) };
+    }
+    if (value === 'paused') {
+      return { target: name, kind: 'limit', digest: null, command: `orchestrate run --ticket ${run.ticket}` };
+    }
+  }
+  return null;
+};
+
+/** What the record says, with the one fact that it cannot know: whether somebody runs it now. */
+export const stateOf = (summary: RunSummary, isHeld: boolean): RunSummary => {
+  if (isHeld) return 'running';
+  // Started and not finished, and nobody is there: it was stopped, or it crashed.
+  return summary === 'running' ? 'stopped' : summary;
+};
+
+export const statusView = (options: ViewOptions): StatusView => {
+  const { pipeline, run } = options;
+  const summary = summaryOf(pipeline, run, trackerOf(run));
+  const receipts = [...run.targets.values()].map(({ context }) => context.receipt?.tree);
+  const { inputTokens, outputTokens } = run.usage;
+  const bootTokens = estimateTokens(options.bootBytes);
+  return {
+    ticket: run.ticket,
+    pipeline: pipeline.name,
+    state: stateOf(summary, options.isHeld),
+    epoch: run.epoch,
+    base: factOf(run, 'base') ?? null,
+    tree: receipts.findLast((tree) => tree !== undefined) ?? null,
+    waitingFor: waitingOf(pipeline, run),
+    targets: pipeline.targets.map((target) => targetView(target, options)),
+    context: {
+      depth0Tokens: bootTokens + estimateTokens(summaryBytes(run)),
+      bootTokens,
+      workerTokens: inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0),
+      forks: run.forks,
+    },
+  };
+};
+
+/** What the orchestrator keeps of its children: their summaries, and nothing else. */
+const summaryBytes = (run: RunState): number => {
+  let bytes = 0;
+  for (const { context } of run.targets.values()) {
+    for (const line of context.summary ?? []) bytes += Buffer.byteLength(line) + 1;
+  }
+  return bytes;
+};

@@ -1,0 +1,98 @@
+/**
+ * Make's question, with digests for mtimes: is this target up to date, and if not, why? The answer is recorded with the
+ * start of the target, and printed by `explain` and `--dry-run`; nobody computes it twice.
+ */
+import { digestOfValue, type Digest } from '../model/digest.js';
+import type { Target } from '../model/pipeline.js';
+import { targetState, type RunState } from '../machine/run-state.js';
+import type { TargetContext } from '../machine/target-machine.js';
+
+/** The files that a target names; paths as they stand in the pipeline, globs expanded. */
+export interface TargetFiles {
+  readonly inputs: (target: Target) => readonly string[];
+  readonly digest: (path: string) => Digest | undefined;
+}
+
+export type Freshness =
+  | { readonly kind: 'fresh' }
+  /** Out of date, but a latch: reported, not made again. */
+  | { readonly kind: 'held'; readonly reason: string }
+  | { readonly kind: 'stale'; readonly reason: string }
+  /** At rest until something outside happens. */
+  | { readonly kind: 'resting'; readonly reason: string };
+
+/** What stands for the digest of an input that is not there. */
+export const ABSENT: Digest = `sha256:${'0'.repeat(64)}`;
+
+/** Key of a file among a target's inputs; a prerequisite's key is its name, which has no colon. */
+const fileKey = (path: string): string => `file:${path}`;
+
+/** Digest of the output files; of recipe and inputs where a target declares no output. */
+export const outputDigest = (target: Target, files: TargetFiles, inputs: Readonly<Record<string, Digest>>): Digest =>
+  target.outputs.length === 0
+    ? digestOfValue([target.recipeDigest, inputs])
+    : digestOfValue(target.outputs.map((path) => [path, files.digest(path) ?? ABSENT]));
+
+export const currentInputs = (target: Target, run: RunState, files: TargetFiles): Record<string, Digest> => {
+  const inputs: Record<string, Digest> = {};
+  for (const need of target.needs) inputs[need] = targetState(run, need).context.output ?? ABSENT;
+  for (const path of files.inputs(target)) inputs[fileKey(path)] = files.digest(path) ?? ABSENT;
+  return inputs;
+};
+
+/** The first thing that changed since the target was made; `undefined` when nothing did. */
+const changeOf = (target: Target, run: RunState, files: TargetFiles, context: TargetContext): string | undefined => {
+  if (context.recipe !== target.recipeDigest) return 'its recipe changed (definition, worker, kernel or manual)';
+  const recorded = context.inputs ?? {};
+  for (const need of target.needs) {
+    if (recorded[need] !== targetState(run, need).context.output) return changeText(need, recorded[need]);
+  }
+  const paths = files.inputs(target);
+  for (const path of paths) {
+    const key = fileKey(path);
+    if (recorded[key] !== (files.digest(path) ?? ABSENT)) return changeText(path, recorded[key]);
+  }
+  if (Object.keys(recorded).length !== target.needs.length + paths.length) {
+    const kept = new Set([...target.needs, ...paths.map(fileKey)]);
+    const gone = Object.keys(recorded).find((key) => !kept.has(key));
+    return `input ${gone?.replace(/^file:/, '') ?? ''} is gone`;
+  }
+  return outputChange(target, files, context);
+};
+
+const changeText = (name: string, recorded: Digest | undefined): string =>
+  recorded === undefined ? `input ${name} is new` : `input ${name} changed`;
+
+const outputChange = (target: Target, files: TargetFiles, context: TargetContext): string | undefined => {
+  if (target.outputs.length === 0) return undefined;
+  const missing = target.outputs.find((path) => files.digest(path) === undefined);
+  if (missing !== undefined) return `output ${missing} is missing`;
+  return outputDigest(target, files, {}) === context.output ? undefined : 'an output was changed by someone else';
+};
+
+export const freshnessOf = (target: Target, run: RunState, files: TargetFiles, now: number): Freshness => {
+  const { value, context } = targetState(run, target.name);
+  switch (value) {
+    case 'pending':
+      return { kind: 'stale', reason: context.reason ?? 'it was never made' };
+    case 'running':
+      return { kind: 'stale', reason: 'its child was left running or its end was not recorded' };
+    case 'gating':
+      return { kind: 'stale', reason: 'its work is there and its gates are still to be asked' };
+    case 'failed':
+      return { kind: 'stale', reason: `it failed: ${context.failure?.message ?? 'no reason recorded'}` };
+    case 'waiting':
+      return { kind: 'resting', reason: 'it waits for a person' };
+    case 'paused':
+      return context.until !== undefined && Date.parse(context.until) > now
+        ? { kind: 'resting', reason: `it is paused until ${context.until}` }
+        : { kind: 'stale', reason: 'its pause is over' };
+    case 'abandoned':
+      return { kind: 'resting', reason: `it was abandoned: ${context.reason ?? ''}` };
+    case 'done': {
+      const reason = changeOf(target, run, files, context);
+      if (reason === undefined) return { kind: 'fresh' };
+      return target.latch ? { kind: 'held', reason } : { kind: 'stale', reason };
+    }
+  }
+};

@@ -1,0 +1,153 @@
+/**
+ * journal.jsonl: the machine's memory.
+ *
+ * J1  An event is believed only after its line is on the disk (one write, one fdatasync).
+ * J2  A line carries the SHA-256 of the line before and an HMAC over that and its own body: a change, a removal or an
+ *     insertion before the last line is seen without the key, a line made by someone else with it. Whole lines cut off
+ *     the end are seen by 99 and the checkpoint, which then know more than the journal.
+ * J3  What follows the last newline is a torn tail: what a crash in the middle of an append leaves. It is dropped, and
+ *     opening for append truncates it, because two records glued together would be one bad line.
+ * J4  A whole line that does not hold is never skipped: the journal is refused.
+ */
+import { createHash, createHmac } from 'node:crypto';
+import { closeSync, constants, fdatasyncSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
+import type { RunEvent, JournalLine } from '../model/event.js';
+import { Problem } from '../model/failure.js';
+import { syncFolder, writeAll } from './files.js';
+import { dirname } from 'node:path';
+
+/** Where the chain stands after a line. */
+export interface ChainHead {
+  readonly seq: number;
+  /** SHA-256 of the last line, hexadecimal; 64 zeros before the first. */
+  readonly hash: string;
+  /** Bytes up to and including its newline. */
+  readonly bytes: number;
+}
+
+export const EMPTY_CHAIN: ChainHead = { seq: 0, hash: '0'.repeat(64), bytes: 0 };
+
+const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex');
+
+const PREV = ',"prev":"';
+
+const encode = (line: JournalLine, prev: string, key: Uint8Array): string => {
+  const body = JSON.stringify(line).slice(0, -1);
+  return `${body}${PREV}${prev}","mac":"${macOf(body, prev, key)}"}`;
+};
+
+const macOf = (body: string, prev: string, key: Uint8Array): string =>
+  createHmac('sha256', key).update(prev).update(body).digest('hex');
+
+const refused = (path: string, seq: number, message: string): Problem =>
+  new Problem({
+    kind: 'record-refused',
+    message: `journal line ${seq}: ${message}`,
+    where: path,
+    next: 'the record was changed outside orchestrate; `orchestrate verify` tells what still holds. Restore the file, or start again with `orchestrate abandon` and a new run',
+  });
+
+export interface ReadOptions {
+  readonly path: string;
+  /** Without a key only the chain of hashes is checked. */
+  readonly key?: Uint8Array;
+  /** Start after this point, which was proved otherwise. */
+  readonly from?: ChainHead;
+}
+
+/**
+ * Hands every whole line after `from` to `visit`, in file order, checked.
+ * @returns the head of the chain and how many bytes of torn tail were dropped
+ * @throws `Problem` `record-refused` with the line's number when a whole line does not hold
+ */
+export const readJournal = (
+  bytes: Buffer,
+  options: ReadOptions,
+  visit: (line: JournalLine) => void,
+): { readonly head: ChainHead; readonly torn: number } => {
+  let { seq, hash, bytes: offset } = options.from ?? EMPTY_CHAIN;
+  for (let end = bytes.indexOf(10, offset); end !== -1; end = bytes.indexOf(10, offset)) {
+    const text = bytes.toString('utf8', offset, end);
+    visit(decode(text, { seq: seq + 1, hash, options }));
+    seq += 1;
+    hash = sha256(text);
+    offset = end + 1;
+  }
+  return { head: { seq, hash, bytes: offset }, torn: bytes.length - offset };
+};
+
+interface Expected {
+  readonly seq: number;
+  readonly hash: string;
+  readonly options: ReadOptions;
+}
+
+const decode = (text: string, { seq, hash, options }: Expected): JournalLine => {
+  const cut = text.lastIndexOf(PREV);
+  const tail = text.slice(cut);
+  const match = /^,"prev":"([0-9a-f]{64})","mac":"([0-9a-f]{64})"\}$/.exec(tail);
+  if (cut === -1 || match === null) throw refused(options.path, seq, 'it is not a journal line');
+  if (match[1] !== hash) throw refused(options.path, seq, 'it does not follow the line before it (hash chain broken)');
+  const body = text.slice(0, cut);
+  if (options.key !== undefined && match[2] !== macOf(body, hash, options.key)) {
+    throw refused(options.path, seq, 'its seal was not made with your key');
+  }
+  const line = parse(`${body}}`);
+  if (line === undefined || line.seq !== seq) throw refused(options.path, seq, 'its number or its JSON is wrong');
+  if (line.v !== 1) throw refused(options.path, seq, `format ${String(line.v)} is newer than this orchestrate`);
+  return line;
+};
+
+const parse = (text: string): JournalLine | undefined => {
+  try {
+    return JSON.parse(text) as JournalLine;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The bytes of the journal; empty when there is none. */
+export const journalBytes = (path: string): Buffer => {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
+};
+
+export interface Journal {
+  readonly head: () => ChainHead;
+  /** Durable when it returns. @throws the system error of the write; the event then did not happen */
+  readonly append: (event: RunEvent, at: string) => JournalLine;
+  readonly close: () => void;
+}
+
+/** Opens for append at `head`, cutting a torn tail. Only the holder of the ticket's lock may call this. */
+export const openJournal = (path: string, key: Uint8Array, at: ChainHead): Journal => {
+  const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, 0o644);
+  if (at.bytes === 0) syncFolder(dirname(path));
+  if (fstatSync(fd).size > at.bytes) {
+    ftruncateSync(fd, at.bytes);
+    fdatasyncSync(fd);
+  }
+  let head = at;
+  return {
+    head: () => head,
+    append: (event, time) => {
+      const line: JournalLine = { v: 1, seq: head.seq + 1, at: time, event };
+      const text = encode(line, head.hash, key);
+      try {
+        const written = writeAll(fd, `${text}\n`);
+        fdatasyncSync(fd);
+        head = { seq: line.seq, hash: sha256(text), bytes: head.bytes + written };
+      } catch (error) {
+        // A line that could not be synced did not happen: what of it reached the file must not be read later.
+        ftruncateSync(fd, head.bytes);
+        throw error;
+      }
+      return line;
+    },
+    close: () => closeSync(fd),
+  };
+};

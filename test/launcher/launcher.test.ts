@@ -1,0 +1,234 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { BuiltProject } from '../helpers/built-project.js';
+
+let project: BuiltProject;
+beforeEach(() => {
+  project = new BuiltProject();
+});
+afterEach(() => {
+  project.remove();
+});
+
+const withMain = async (body: string, imports?: string): Promise<void> => {
+  project.writeMain(body, imports);
+  await project.build();
+};
+
+describe('what needs no bundle', () => {
+  test.each([
+    [['--version'], '9.8.7\n'],
+    [['-v'], '9.8.7\n'],
+    [['--help'], 'usage: orchestrate COMMAND\n'],
+    [['-h'], 'usage: orchestrate COMMAND\n'],
+    [[], 'usage: orchestrate COMMAND\n'],
+  ])('%j is answered by the launcher alone', async (args, stdout) => {
+    await project.build();
+    rmSync(join(project.root, 'dist/main.cjs'));
+    expect(await project.run(args)).toEqual({ code: 0, stdout, stderr: '' });
+  });
+
+  test.each(['18.20.8', '20.18.3', '8.0.0'])(
+    'Node %s is refused with what to do, before anything else',
+    async (version) => {
+      await project.build();
+      project.write(
+        'old-node.cjs',
+        `Object.defineProperty(process, 'versions', { value: { node: '${version}' } });`,
+      );
+      const ended = await project.run(['--version'], ['--require', join(project.root, 'old-node.cjs')]);
+      expect(ended).toMatchObject({ code: 2, stdout: '' });
+      expect(ended.stderr).toContain(`Node 20.19 or newer is needed, this is ${version}`);
+      expect(ended.stderr).toContain('next: ');
+    },
+  );
+
+  test('the launcher asks for nothing newer than Node 8 before it has looked at the version', async () => {
+    await project.build();
+    const text = readFileSync(project.cli, 'utf8');
+    expect(text.startsWith('#!/usr/bin/env node\n')).toBe(true);
+    expect(text).not.toMatch(/\?\?|\?\.[a-z]|catch\{|#[a-z]+[;=(]|require\("node:/);
+  });
+});
+
+describe('the bundle', () => {
+  test('gets the arguments, the streams, the environment and the folder; what it returns is the exit status', async () => {
+    await withMain(`
+      io.stdout.write(JSON.stringify([argv, io.stdout.isTTY, io.stdout.columns, typeof io.stdin.on, io.cwd()]));
+      io.stderr.write(io.env.ORCHESTRATE_HOME);
+      return 3;`);
+    const { code, stdout, stderr } = await project.run(['status', '--ticket', '7', '--help']);
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout)).toEqual([
+      ['status', '--ticket', '7', '--help'],
+      false,
+      80,
+      'function',
+      process.cwd(),
+    ]);
+    expect(stderr).toBe(project.home);
+  });
+
+  test('evaluates what it imports dynamically only when it gets there', async () => {
+    project.write('orchestrator/cli/heavy.ts', "process.stdout.write('heavy'); export const heavy = 1;");
+    await withMain("if (argv[0] === 'run') await import('./heavy.js'); return 0;");
+    expect((await project.run(['status'])).stdout).toBe('');
+    expect((await project.run(['run'])).stdout).toBe('heavy');
+  });
+
+  test('loads slow modules of Node at their first use', async () => {
+    const imports = "import { createHash } from 'node:crypto'; import { spawn } from 'node:child_process';";
+    await withMain(
+      `const before = process.moduleLoadList.filter((name) => /NativeModule (crypto|child_process)$/.test(name));
+      io.stdout.write(JSON.stringify([before, createHash('sha256').update('').digest('hex').slice(0, 8), typeof spawn]));
+      return 0;`,
+      imports,
+    );
+    expect(JSON.parse((await project.run(['status'])).stdout)).toEqual([[], 'e3b0c442', 'function']);
+  });
+
+  test('a megabyte to a slow reader arrives whole', async () => {
+    await withMain("io.stdout.write('x'.repeat(1_000_000)); io.stdout.write('end'); return 0;");
+    const { stdout } = await project.run(['status']);
+    expect(stdout.length).toBe(1_000_003);
+    expect(stdout.endsWith('xend')).toBe(true);
+  });
+
+  test.each([
+    ['with SIGTERM listened to, ends the orderly way', "process.once('SIGTERM', () => settle(130));", 130],
+    ['ends at once otherwise', '', 0],
+  ])('a reader that has gone %s, without a word', async (_, listen, expected) => {
+    await withMain(`
+      let timer;
+      const code = await new Promise((settle) => {
+        ${listen}
+        timer = setInterval(() => io.stdout.write('line of text '.repeat(1000)), 1);
+      });
+      clearInterval(timer);
+      return code;`);
+    const child = spawn(process.execPath, [project.cli, 'run'], {
+      env: { ...process.env, ORCHESTRATE_HOME: project.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.on('data', (chunk) => (stderr += String(chunk)));
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    expect(await once(child, 'close')).toEqual([expected, null]);
+    expect(stderr).toBe('');
+  });
+});
+
+describe('what nobody expected', () => {
+  test.each([
+    ['a rejection', "throw new Error('boom\\nsecond line');"],
+    [
+      'an error in a callback',
+      "setTimeout(() => { throw new Error('boom'); }); return new Promise(() => {});",
+    ],
+    ['a promise that nobody awaits', "void Promise.reject(new Error('boom')); return new Promise(() => {});"],
+    ['something that is no Error', "throw 'boom';"],
+  ])('%s is one line and exit status 1', async (_, body) => {
+    await withMain(body);
+    const { code, stdout, stderr } = await project.run(['run']);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe('orchestrate: unexpected error: boom (`--debug` shows where)\n');
+  });
+
+  test('`--debug` shows the stack, in terms of the source', async () => {
+    await withMain("const fail = () => { throw new Error('boom'); };\n  fail();\n  return 0;");
+    const { code, stderr } = await project.run(['run', '--debug']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('unexpected error: Error: boom');
+    expect(stderr).toMatch(/orchestrator\/cli\/main\.ts:3:\d+/);
+    expect(stderr).not.toContain('main.cjs');
+  });
+});
+
+describe('the code cache', () => {
+  const caches = (): readonly string[] => readdirSync(project.cacheFolder).toSorted();
+  const onlyCache = (): string => {
+    const [name = '', ...others] = caches();
+    expect(others).toEqual([]);
+    return join(project.cacheFolder, name);
+  };
+  const say = (text: string): Promise<void> => withMain(`io.stdout.write('${text}'); return 0;`);
+
+  test('is written once a command and used afterwards', async () => {
+    await say('one');
+    await project.run(['status']);
+    const before = statSync(onlyCache(), { bigint: true });
+    expect(await project.run(['status'])).toEqual({ code: 0, stdout: 'one', stderr: '' });
+    expect(statSync(onlyCache(), { bigint: true })).toMatchObject({
+      ino: before.ino,
+      mtimeNs: before.mtimeNs,
+    });
+    await project.run(['run']);
+    expect(caches().length).toBe(2);
+  });
+
+  test("lies in a folder of one's own", async () => {
+    await say('one');
+    await project.run(['status']);
+    expect(statSync(project.home).mode & 0o777).toBe(0o700);
+    expect(statSync(project.cacheFolder).mode & 0o777).toBe(0o700);
+    expect(statSync(onlyCache()).mode & 0o777).toBe(0o600);
+  });
+
+  test('of a bundle that has changed is not used, even when the length is the same', async () => {
+    await say('one');
+    await project.run(['status']);
+    await say('two');
+    expect((await project.run(['status'])).stdout).toBe('two');
+    expect(caches().length).toBe(2);
+  });
+
+  test('is left alone when the bundle is not the one that the launcher was built with', async () => {
+    await say('one');
+    const bundle = join(project.root, 'dist/main.cjs');
+    const old = readFileSync(project.cli);
+    await say('two');
+    writeFileSync(project.cli, old);
+    expect(readFileSync(bundle, 'utf8')).toContain('two');
+    expect((await project.run(['status'])).stdout).toBe('two');
+    expect(() => caches()).toThrow('ENOENT');
+  });
+
+  test.each([
+    ['that is no code', (path: string) => writeFileSync(path, 'rubbish')],
+    ['that is cut short', (path: string) => writeFileSync(path, readFileSync(path).subarray(0, 900))],
+    ['that is empty', (path: string) => writeFileSync(path, '')],
+    ['that others may write', (path: string) => chmodSync(path, 0o666)],
+  ])('%s is made again', async (_, spoil) => {
+    await say('one');
+    await project.run(['status']);
+    const path = onlyCache();
+    const good = statSync(path);
+    spoil(path);
+    expect(await project.run(['status'])).toEqual({ code: 0, stdout: 'one', stderr: '' });
+    expect(statSync(onlyCache()).ino).not.toBe(good.ino);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test('that cannot be written is done without', async () => {
+    await say('one');
+    for (const home of ['/dev/null/x', '/proc/x']) {
+      const child = spawn(process.execPath, [project.cli, 'status'], {
+        env: { ...process.env, ORCHESTRATE_HOME: home },
+      });
+      expect(await once(child, 'close')).toEqual([0, null]);
+    }
+  });
+
+  test('is stored early by a run that lasts', async () => {
+    await withMain(`
+      const fs = process.getBuiltinModule('node:fs');
+      while (!fs.existsSync('${project.cacheFolder}') || !fs.readdirSync('${project.cacheFolder}').some((name) => name.endsWith('.bin')))
+        await new Promise((settle) => setTimeout(settle, 20));
+      return 7;`);
+    expect((await project.run(['run'])).code).toBe(7);
+  });
+});
