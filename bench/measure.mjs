@@ -34,7 +34,11 @@ const check = (side, { status, signal, error, stderr }) => {
 const timeAlone = (side) => {
   const [program, ...args] = side.argv;
   const start = performance.now();
-  const ended = spawnSync(program, args, { cwd: side.cwd, env: side.env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = spawnSync(program, args, {
+    cwd: side.cwd,
+    env: side.env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const wallMs = performance.now() - start;
   check(side, ended);
   return { wallMs };
@@ -45,13 +49,19 @@ const timeAlone = (side) => {
  * outlive their parent are not in it.
  */
 const timeTree = (side) => {
-  const script = `TIMEFORMAT='%3R %3U %3S'; { time "$@" 2>&3; } 3>&2 2>&4`;
+  const script = `TIMEFORMAT='%3R %3U %3S'; { time "$@" 2>&3 3>&- 4>&-; } 3>&2 2>&4`;
   const env = { ...side.env, LC_ALL: 'C' };
   const stdio = ['ignore', 'ignore', 'pipe', 'ignore', 'pipe'];
   const ended = spawnSync('bash', ['-c', script, 'bash', ...side.argv], { cwd: side.cwd, env, stdio });
   check(side, ended);
   const [wall, user, system] = String(ended.output[4]).trim().split(' ').map(Number);
   return { wallMs: wall * 1_000, cpuMs: (user + system) * 1_000 };
+};
+
+/** Runs a side once, for what it leaves. */
+export const runOnce = (side) => {
+  side.before?.();
+  timeAlone(side);
 };
 
 /** @returns the medians of each side, by name; the sides take turns, the first turn is thrown away */
@@ -99,10 +109,22 @@ export const probeSide = (side, { runs, file, stall = false }) => {
 
 /** Calls of fsync, fdatasync and their like by the process and its children; `undefined` where strace may not trace. */
 export const countSyncs = (side, file) => {
-  const strace = ['strace', '-f', '-qq', '-e', 'trace=fsync,fdatasync,syncfs,sync,msync,sync_file_range', '-o', file];
+  const strace = [
+    'strace',
+    '-f',
+    '-qq',
+    '-e',
+    'trace=fsync,fdatasync,syncfs,sync,msync,sync_file_range',
+    '-o',
+    file,
+  ];
   const [program, ...args] = [...strace, ...side.argv];
   side.before?.();
-  const ended = spawnSync(program, args, { cwd: side.cwd, env: side.env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = spawnSync(program, args, {
+    cwd: side.cwd,
+    env: side.env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   if (ended.status !== 0 && /ptrace/i.test(String(ended.stderr))) return undefined;
   check(side, ended);
   // A call that another thread interrupts takes two lines; only one of them has the opening parenthesis.

@@ -10,7 +10,8 @@ const AFTER_MS = 300;
 
 const file = process.env.BENCH_PROBE;
 delete process.env.BENCH_PROBE;
-const delay = process.env.BENCH_STALL === '1' ? monitorEventLoopDelay({ resolution: RESOLUTION_MS }) : undefined;
+const delay =
+  process.env.BENCH_STALL === '1' ? monitorEventLoopDelay({ resolution: RESOLUTION_MS }) : undefined;
 delete process.env.BENCH_STALL;
 if (delay !== undefined) setTimeout(() => delay.enable(), AFTER_MS).unref();
 

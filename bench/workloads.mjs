@@ -85,8 +85,12 @@ export const makeWorkload = (dir, steps) => {
   write('.gitignore', 'out/\nsrc/\n*.json\n*.log\n*.jsonl\n');
   write('commands.json', JSON.stringify(steps.map(({ command }) => command)));
   if (steps.every(({ outputs }) => outputs)) write('Makefile', toMakefile(steps));
-  for (const path of steps.flatMap(({ inputs = [] }) => inputs)) if (path.startsWith('src/')) write(path, `${path}\n`);
-  const git = (...args) => execFileSync('git', ['-c', 'user.name=bench', '-c', 'user.email=bench@example.invalid', ...args], { cwd: dir });
+  for (const path of steps.flatMap(({ inputs = [] }) => inputs))
+    if (path.startsWith('src/')) write(path, `${path}\n`);
+  const git = (...args) =>
+    execFileSync('git', ['-c', 'user.name=bench', '-c', 'user.email=bench@example.invalid', ...args], {
+      cwd: dir,
+    });
   git('init', '-q', '-b', 'main');
   git('add', '.');
   git('commit', '-q', '-m', 'bench');

@@ -7,7 +7,7 @@ var NEEDED = [20, 19];
 var found = process.versions.node.split('.').map(Number);
 
 if (found[0] > NEEDED[0] || (found[0] === NEEDED[0] && found[1] >= NEEDED[1])) {
-  require('./start.ts').start();
+  require('./start.ts');
 } else {
   process.stderr.write(
     'orchestrate: Node ' +

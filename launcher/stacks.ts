@@ -27,5 +27,6 @@ const describe = (site: NodeJS.CallSite, bundle: string, map: SourceMap): string
   // SourceMap counts from 0, call sites count from 1.
   const entry = map.findEntry(line - 1, column - 1);
   if (!('originalSource' in entry)) return String(site);
-  return `${entry.name ? `${entry.name} ` : ''}(${entry.originalSource}:${entry.originalLine + 1}:${entry.originalColumn + 1})`;
+  const name = 'name' in entry && typeof entry.name === 'string' ? `${entry.name} ` : '';
+  return `${name}(${entry.originalSource}:${entry.originalLine + 1}:${entry.originalColumn + 1})`;
 };

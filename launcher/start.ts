@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Script, constants } from 'node:vm';
 import { codeCachePath, readCodeCache, writeCodeCache } from './code-cache.js';
 import { lazyRequire } from './lazy-require.js';
-import { errorOutput, openOutput } from './output.js';
+import { writeOut } from './output.js';
 import { mapStacks } from './stacks.js';
 
 /** Set by scripts/build.mjs. */
@@ -27,11 +27,11 @@ const STORE_AFTER_MS = 2_000;
  * Answers `--version` and `--help` from this file; everything else from main.cjs beside it, compiled from the code cache.
  * The exit status is set, not forced, so that whatever is still being written gets out.
  */
-export const start = (): void => {
+const start = (): void => {
   const argv = process.argv.slice(2);
   const first = argv.length > 1 ? undefined : (argv[0] ?? '--help');
-  if (first === '--version' || first === '-v') openOutput(1).write(`${VERSION}\n`);
-  else if (first === '--help' || first === '-h') openOutput(1).write(HELP);
+  if (first === '--version' || first === '-v') writeOut(1, `${VERSION}\n`);
+  else if (first === '--help' || first === '-h') writeOut(1, HELP);
   else void run(argv);
 };
 
@@ -81,10 +81,13 @@ const load = (file: string, argv: readonly string[]): { bundle: Bundle; store: (
 const reportUnexpected = (error: unknown, debug: boolean): void => {
   const [message = ''] = (error instanceof Error ? error.message : String(error)).split('\n', 1);
   const stack = error instanceof Error ? error.stack : undefined;
-  errorOutput(
+  writeOut(
+    2,
     debug && stack
       ? `orchestrate: unexpected error: ${stack}\n`
       : `orchestrate: unexpected error: ${message} (\`--debug\` shows where)\n`,
   );
   process.exitCode = 1;
 };
+
+start();

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { replaceFile } from '../state/files.js';
 import { ticketDocument } from '../state/documents.js';
 import { readTicketFile } from './ticket-file.js';
+import { ticketText } from './ticket-text.js';
 import { doneWith, type BuiltinEffect } from './result.js';
 
 /** Target 1: the ticket, the base commit, the private store, the branch and the worker's tree. */
@@ -10,12 +11,10 @@ export const ticket: BuiltinEffect = async (run) => {
   const workspace = await run.workspace();
   const { notes, ...found } = await workspace.prepare(source.ticket);
   const facts = { ...found, ticket: source.ticket, ticketDigest: source.digest };
-  const { title, acceptance, body } = source.ticket;
-  const text = [`# ${title}`, '', ...acceptance.map((line) => `- ${line}`), '', body, ''].join('\n');
-  replaceFile(join(run.recorder.directory.artifacts, 'ticket.md'), text, { sync: true, mode: 0o444 });
+  replaceFile(join(run.recorder.directory.artifacts, 'ticket.md'), ticketText(source.ticket), { sync: true, mode: 0o444 });
   return doneWith(
     { ticket: source.digest, base: found.base },
-    [title, `base ${found.baseBranch ?? '(detached)'} at ${found.base?.slice(0, 12) ?? ''}, branch ${found.branch ?? ''}`, ...notes],
+    [source.ticket.title, `base ${found.baseBranch ?? '(detached)'} at ${found.base?.slice(0, 12) ?? ''}, branch ${found.branch ?? ''}`, ...notes],
     {
       facts,
       documents: [{ name: '10_ticket.md', text: ticketDocument(run.recorder.run.epoch, facts) }],

@@ -1,11 +1,10 @@
 import { COMMANDS, GLOBAL_FLAGS, type CommandName, type CommandSpec, type Flag } from './commands.js';
 
-const line = (name: CommandName): string => {
-  const usage = COMMANDS[name].usage.split(' ')[0] ?? name;
-  return `  ${usage.padEnd(10)}${COMMANDS[name].summary}`;
-};
-
-const group = (title: string, names: readonly CommandName[]): string => `${title}\n${names.map(line).join('\n')}\n`;
+/** The title of a group stands beside its first command. */
+const group = (title: string, names: readonly CommandName[]): string =>
+  names
+    .map((name, index) => `  ${(index === 0 ? title : '').padEnd(15)}${name.padEnd(10)}${COMMANDS[name].summary}`)
+    .join('\n');
 
 /** One screen. Built into the launcher, so that nothing is loaded to print it. */
 export const HELP_TEXT = `orchestrate – make for coding agents: fork one throw-away agent per phase, keep only what wait() returns
@@ -14,14 +13,12 @@ Usage: orchestrate [-C DIR] COMMAND [--ticket ID] [--json]
 
 ${group('Ship a ticket', ['run', 'status', 'logs', 'explain'])}
 ${group('Answer it', ['approve', 'reject', 'tell'])}
-${group('Look at it', ['boot', 'graph', 'validate'])}
+${group('Look at it', ['boot', 'graph', 'validate', 'verify'])}
+${group('End it', ['stop', 'abandon', 'clean'])}
 ${group('Try it', ['demo'])}
-Options
-  -C DIR    run as if started in DIR
-  --json    machine-readable output on stdout
-  --debug   stack traces with errors
-  --version, --help; orchestrate COMMAND --help has flags and an example
 
+-C DIR: as if started in DIR  --json: for machines, on stdout  --debug: stack traces  --version
+orchestrate COMMAND --help has its flags and an example
 Exit status: 0 done, 1 a target failed, 2 usage or configuration, 3 waiting for a person,
 4 evidence refused, 5 busy, 6 paused by a usage limit, 130 interrupted
 `;

@@ -1,6 +1,7 @@
 import { describeFailure, exitCodeOf, Problem, type Failure } from '../model/failure.js';
 import { systemClock } from '../model/clock.js';
 import { writeProblem } from '../state/files.js';
+import { failureFromHere } from '../commands/from-here.js';
 import type { Io } from '../commands/io.js';
 import { openSession, type Session } from '../commands/session.js';
 import { parseCommandLine, type Invocation } from './args.js';
@@ -19,6 +20,10 @@ const RUN: Readonly<Record<CommandName, (session: Session) => Promise<number> | 
   explain: async (session) => (await import('../commands/explain.js')).explain(session),
   graph: async (session) => (await import('../commands/graph.js')).graph(session),
   validate: async (session) => (await import('../commands/validate.js')).validate(session),
+  verify: async (session) => (await import('../commands/verify.js')).verify(session),
+  stop: async (session) => (await import('../commands/stop.js')).stop(session),
+  abandon: async (session) => (await import('../commands/abandon.js')).abandon(session),
+  clean: async (session) => (await import('../commands/clean.js')).clean(session),
   demo: async (session) => (await import('../commands/demo.js')).demo(session),
 };
 
@@ -32,14 +37,16 @@ export interface MainOptions {
 export const main = async (argv: readonly string[], options: MainOptions): Promise<number> => {
   const io = options.io ?? processIo();
   let debug = argv.includes('--debug');
+  let directories: readonly string[] = [];
   try {
     const invocation = parseCommandLine(argv);
     debug = invocation.debug;
+    directories = invocation.directories;
     if (invocation.help) return await help(io, invocation.name);
     const session = openSession(io, requestOf(invocation), { packageRoot: options.packageRoot, clock: systemClock });
     return await RUN[invocation.name](session);
   } catch (error) {
-    return fail(io, error, { debug, json: argv.includes('--json') });
+    return fail(io, error, { debug, json: argv.includes('--json'), directories });
   }
 };
 
@@ -69,8 +76,14 @@ const failureOf = (error: unknown): Failure => {
   };
 };
 
-const fail = (io: Io, error: unknown, { debug, json }: { readonly debug: boolean; readonly json: boolean }): number => {
-  const failure = failureOf(error);
+interface FailOptions {
+  readonly debug: boolean;
+  readonly json: boolean;
+  readonly directories: readonly string[];
+}
+
+const fail = (io: Io, error: unknown, { debug, json, directories }: FailOptions): number => {
+  const failure = failureFromHere(directories, failureOf(error));
   io.stderr(`error: ${describeFailure(failure)}\n`);
   if (json) io.stdout(`${JSON.stringify({ error: failure })}\n`);
   if (debug && error instanceof Error) io.stderr(`${error.stack ?? ''}\n`);

@@ -1,4 +1,6 @@
 import { writeSync } from 'node:fs';
+// Loaded when it is first used (launcher/lazy-require.ts); a dynamic import would have Node warn on the terminal.
+import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
 import type { Io } from '../commands/io.js';
 
@@ -29,9 +31,14 @@ const writerFor = (fd: 1 | 2) => {
   };
 };
 
-const ask = async (question: string): Promise<string | undefined> => {
-  const { createInterface } = await import('node:readline');
+const ask = (question: string): Promise<string | undefined> => {
   const reader = createInterface({ input: process.stdin, output: process.stderr });
+  // The line editor takes Ctrl-C as a key: it is the signal all the same, and who listens hears it before the question ends.
+  reader.on('SIGINT', () => {
+    if (process.listenerCount('SIGINT') > 0) process.once('SIGINT', () => reader.close());
+    else reader.close();
+    process.kill(process.pid, 'SIGINT');
+  });
   return new Promise((resolve) => {
     let answer: string | undefined;
     reader.on('close', () => resolve(answer));

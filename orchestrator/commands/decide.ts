@@ -13,6 +13,7 @@ import { openRecorder } from '../record/recorder.js';
 import { sealKey } from '../state/home.js';
 import { takeLock } from '../state/lock.js';
 import type { RunDirectory } from '../state/run-dir.js';
+import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
 import { existingRun, flagText, oneTicket, pipelineFor, recordedFile, repositoryOf, type Session } from './session.js';
 
@@ -162,5 +163,5 @@ const printAnswer = (
     printJson(session.io, facts);
     return;
   }
-  session.io.stdout(`${facts.target} ${facts.answer}: ${facts.digest}\nnext: orchestrate run --ticket ${facts.ticket}\n`);
+  session.io.stdout(`${facts.target} ${facts.answer}: ${facts.digest}\nnext: ${fromHere(session.request.directories, `orchestrate run --ticket ${facts.ticket}`)}\n`);
 };

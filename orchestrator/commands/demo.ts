@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { prepareSample } from '../demo/sample.js';
+import { folderOptions, fromHere } from './from-here.js';
 import { printJson } from './io.js';
 import { flagSet, flagText, type Session } from './session.js';
 
@@ -29,15 +30,15 @@ export const demo = async (session: Session): Promise<number> => {
       'Every worker here is scripted: a process of its own that performs a written script, not a model.\n\n',
   );
   const { run } = await import('./run.js');
-  const code = await run({ ...session, cwd: repository, request: { ...session.request, tickets: [TICKET], flags: {} } });
-  const at = `orchestrate -C ${shortPath(cwd, repository)}`;
-  say(
-    `\nLook next\n  ${at} status --ticket ${TICKET}     target by target\n` +
-      `  ${at} boot --ticket ${TICKET}       the state, 00 to 99: both critic rounds are in 30\n` +
-      `  ${at} graph --ticket ${TICKET}      the DAG\n` +
-      `  ${at} run --ticket ${TICKET}        again: nothing is left to do\n` +
-      `  git -C ${shortPath(cwd, repository)} fetch --quiet && git -C ${shortPath(cwd, repository)} log --oneline --graph origin/main\n`,
-  );
+  const directories = [...session.request.directories, shortPath(cwd, repository)];
+  const code = await run({ ...session, cwd: repository, request: { ...session.request, directories, tickets: [TICKET], flags: {} } });
+  const next =
+    `  orchestrate status --ticket ${TICKET}     target by target\n` +
+    `  orchestrate boot --ticket ${TICKET}       the state, 00 to 99: both critic rounds are in 30\n` +
+    `  orchestrate graph --ticket ${TICKET}      the DAG\n` +
+    `  orchestrate run --ticket ${TICKET}        again: nothing is left to do\n`;
+  const git = `git${folderOptions(directories)}`;
+  say(`\nLook next\n${fromHere(directories, next)}  ${git} fetch --quiet && ${git} log --oneline --graph origin/main\n`);
   return code;
 };
 
@@ -46,10 +47,10 @@ const prepared = ({ io, cwd, request }: Session, repository: string, remote: str
     printJson(io, { repository, remote, tickets: ['320', '321'] });
     return 0;
   }
-  const at = `orchestrate -C ${shortPath(cwd, repository)}`;
+  const next = fromHere([...request.directories, shortPath(cwd, repository)], 'orchestrate run --ticket 320');
   io.stdout(
     `${repository} is ready: branch main, bare remote origin, tickets 320 and 321, a pipeline that asks you for approval\n` +
-      `next: ${at} run --ticket 320\n`,
+      `next: ${next}\n`,
   );
   return 0;
 };

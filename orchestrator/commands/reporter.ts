@@ -7,6 +7,7 @@ import type { TicketRun } from '../effects/ticket-run.js';
 import type { RunSummary } from '../record/next.js';
 import { approveCommand } from '../record/next.js';
 import type { SchedulerOutcome } from '../scheduler/scheduler.js';
+import { failureFromHere, fromHere } from './from-here.js';
 import { painter, type Painter } from './paint.js';
 import type { Session } from './session.js';
 
@@ -23,13 +24,14 @@ export const reporterFor = (session: Session): Reporter =>
   session.request.json ? jsonReporter(session) : textReporter(session);
 
 /** One JSON event a line on stdout; words for people on stderr. */
-const jsonReporter = ({ io }: Session): Reporter => {
+const jsonReporter = ({ io, request }: Session): Reporter => {
   const emit = (value: unknown): void => io.stdout(`${JSON.stringify(value)}\n`);
   return {
     opened: () => undefined,
     line: (ticket, { seq, at, event }) => emit({ ticket, seq, at, ...event }),
     note: (ticket, text) => io.stderr(`${ticket}: ${text}\n`),
-    problem: (ticket, failure) => {
+    problem: (ticket, found) => {
+      const failure = failureFromHere(request.directories, found);
       emit({ ticket, type: 'run.problem', ...failure });
       io.stderr(`error: ${describeFailure(failure)}\n`);
     },
@@ -38,9 +40,9 @@ const jsonReporter = ({ io }: Session): Reporter => {
 };
 
 const textReporter = (session: Session): Reporter => {
-  const { io } = session;
+  const { io, request } = session;
   const paint = painter(io, 'stdout');
-  const several = session.request.tickets.length > 1;
+  const several = request.tickets.length > 1;
   const pipelines = new Map<string, Map<string, Target>>();
   const labels = new Map<string, Pipeline>();
   const say = (ticket: string, text: string): void => io.stdout(`${several ? `${ticket}  ` : ''}${text}\n`);
@@ -58,8 +60,8 @@ const textReporter = (session: Session): Reporter => {
       if (text !== undefined) say(ticket, text);
     },
     note: (ticket, text) => io.stderr(`${several ? `${ticket}  ` : ''}note: ${text}\n`),
-    problem: (ticket, failure) => io.stderr(`${several ? `${ticket}  ` : ''}error: ${describeFailure(failure)}\n`),
-    ended: (run, outcome, summary) => say(run.ticket, lastWords(run, outcome, summary, paint)),
+    problem: (ticket, failure) => io.stderr(`${several ? `${ticket}  ` : ''}error: ${describeFailure(failureFromHere(request.directories, failure))}\n`),
+    ended: (run, outcome, summary) => say(run.ticket, fromHere(request.directories, lastWords(run, outcome, summary, paint))),
   };
 };
 
@@ -93,7 +95,8 @@ const describe = (event: RunEvent, words: Words): string | undefined => {
     case 'approval.answered':
       return `${paint.byPhase('done', '✓')} ${name(event.target)} ${event.answer} by ${oneLine(event.by)}`;
     case 'target.done':
-      return `${paint.byPhase('done', '✓')} ${name(event.target)} done${detail(event.summary)}`;
+      // What a worker said was printed when it ended.
+      return `${paint.byPhase('done', '✓')} ${name(event.target)} done${words.worker(event.target) === '' ? detail(event.summary) : ''}`;
     case 'target.failed':
       return `${paint.byPhase('failed', '✗')} ${name(event.target)} ${event.retry ? 'tried again' : 'failed'}: ${oneLine(event.message, 160)}`;
     case 'target.invalidated':
@@ -109,7 +112,9 @@ const describe = (event: RunEvent, words: Words): string | undefined => {
 
 const gateLine = (event: Extract<RunEvent, { readonly type: 'gate.answered' }>, { paint, name }: Words): string => {
   const marks = { passed: paint.byPhase('done', '✓'), refused: paint.byPhase('failed', '✗'), awaiting: paint.byPhase('waiting', '?') };
-  return `  ${marks[event.outcome]} ${name(event.target)} gate ${event.kind}: ${event.outcome}${detail(event.detail)}`;
+  // The digest of a check's output is for the record, not for the eye.
+  const seen = event.kind.startsWith('check ') && event.outcome === 'passed' ? [] : event.detail;
+  return `  ${marks[event.outcome]} ${name(event.target)} gate ${event.kind}: ${event.outcome}${detail(seen)}`;
 };
 
 const lastWords = (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummary, paint: Painter): string => {

@@ -5,6 +5,7 @@ import type { RepositoryPaths } from '../model/git.js';
 import { statusView, type StatusView, type TargetView } from '../record/view.js';
 import { lockHolder } from '../state/lock.js';
 import { runDirectory, ticketsWithRuns, type RunDirectory } from '../state/run-dir.js';
+import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
 import { painter, table, type Painter } from './paint.js';
 import { bootRun, existingRun, flagSet, oneTicket, pipelineFor, recordedFile, repositoryOf, type Session } from './session.js';
@@ -24,7 +25,7 @@ export const childIdentity = (directory: RunDirectory) => (child: string): Proce
 export const viewOf = async (session: Session, paths: RepositoryPaths, directory: RunDirectory): Promise<StatusView> => {
   const booted = bootRun(session, directory);
   const { pipeline } = await pipelineFor(session, paths, recordedFile(booted));
-  return statusView({
+  const view = statusView({
     pipeline,
     run: booted.run,
     isHeld: lockHolder(directory.path) !== undefined,
@@ -32,6 +33,8 @@ export const viewOf = async (session: Session, paths: RepositoryPaths, directory
     bootBytes: booted.documents.reduce((sum, { bytes }) => sum + bytes.length, 0),
     identityOf: childIdentity(directory),
   });
+  if (view.waitingFor === null) return view;
+  return { ...view, waitingFor: { ...view.waitingFor, command: fromHere(session.request.directories, view.waitingFor.command) } };
 };
 
 const duration = (ms: number | null): string => {

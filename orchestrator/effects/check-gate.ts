@@ -14,7 +14,7 @@ type CheckGate = Extract<Gate, { readonly kind: 'check' }>;
 export const runCheckGate = (run: TicketRun, target: Target, gate: CheckGate): Promise<EffectResult> =>
   run.limit(async () => {
     const { context } = stateOf(run, target);
-    const cleanRoom = context.receipt === undefined ? undefined : frozenFolder(run, `${target.name}-check`);
+    const cleanRoom = context.receipt === undefined ? undefined : frozenFolder(run, `${target.name}.check`);
     if (cleanRoom !== undefined && context.receipt !== undefined) {
       const workspace = await run.workspace();
       await workspace.removeCheckout(cleanRoom);

@@ -9,6 +9,7 @@ import { cutSummary } from '../process/summary.js';
 import type { ChildHandle } from '../process/wait.js';
 import { currentInputs, outputDigest } from '../scheduler/freshness.js';
 import { policyOf } from '../scheduler/policy.js';
+import { crossing } from '../state/crossing.js';
 import { childName } from '../state/run-dir.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
 import { HALTED, MOVED, recordFailure, stateOf, workFolder, type TicketRun } from './ticket-run.js';
@@ -62,6 +63,7 @@ export const startCommand = (run: TicketRun, target: Target, argv: readonly stri
     if (run.halt.halted()) return HALTED;
     run.recorder.writeNextAction();
     const { attempt, child } = recordStart(run, target, { forks: true });
+    crossing('fork');
     const handle = forkChild({
       ticket: run.ticket,
       target: target.name,
@@ -77,6 +79,7 @@ export const startCommand = (run: TicketRun, target: Target, argv: readonly stri
       }),
       limits: target.limits,
     });
+    crossing('forked');
     return finishCommand(run, target, await waitFor(run, handle));
   });
 

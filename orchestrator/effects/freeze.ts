@@ -33,8 +33,9 @@ export const reviewedReceipt = (run: TicketRun, target: Target): Receipt | undef
   return undefined;
 };
 
+/** In a folder of the ticket's own: with one name for both, ticket `320` and ticket `320-a` could meet. */
 export const frozenFolder = (run: TicketRun, name: string): string =>
-  join(checkoutsFolder(run.home, run.paths.mainRoot), `${run.ticket}-${name}`);
+  join(checkoutsFolder(run.home, run.paths.mainRoot), run.ticket, name);
 
 /**
  * Takes the sealed tree, proves that the work still is that tree, and lays it out for the critic: a read-only checkout,

@@ -123,7 +123,6 @@ const approval = async (
   const detail = gate.by === 'policy' ? objections.map((objection) => `the policy does not approve: ${objection}`) : [];
   const planProblem = unreadablePlan(run, target);
   if (planProblem !== undefined) return recordFailure(run, target, planProblem);
-  answer(run, target, gate, { outcome: 'awaiting', digest, detail });
   if (gate.by === 'policy' && objections.length === 0) {
     run.recorder.record({
       type: 'approval.answered',
@@ -135,7 +134,7 @@ const approval = async (
     });
     return MOVED;
   }
-  return MOVED;
+  return answer(run, target, gate, { outcome: 'awaiting', digest, detail });
 };
 
 /** A plan that promises nothing is not put before a person. */

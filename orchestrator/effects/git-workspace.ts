@@ -5,6 +5,7 @@ import type { Facts, Receipt } from '../model/event.js';
 import type { RepositoryPaths } from '../model/git.js';
 import type { Pipeline } from '../model/pipeline.js';
 import { ok, type Result } from '../model/result.js';
+import { expectedHere, expectedOnRemote } from '../machine/left-behind.js';
 import { factOf } from '../machine/run-state.js';
 import { resolveBase } from '../git/base.js';
 import { checkoutTree } from '../git/checkout.js';
@@ -21,7 +22,9 @@ import { snapshot, type Snapshot } from '../git/snapshot.js';
 import { openStore, type Store } from '../git/store.js';
 import { cloneTree } from '../git/tree.js';
 import { identityOf, readUserConfig, remoteUrls } from '../git/user-config.js';
+import { crossing } from '../state/crossing.js';
 import { checkoutsFolder, treesFolder } from '../state/home.js';
+import { indexPath } from '../state/run-dir.js';
 import type { Sealed, Workspace } from './workspace.js';
 import type { TicketRun } from './ticket-run.js';
 
@@ -68,8 +71,8 @@ export const openWorkspace = async (run: TicketRun): Promise<Workspace> => {
   const store = openStore(run.paths);
   const trees = treesFolder(run.home, run.paths.mainRoot);
   const checkouts = checkoutsFolder(run.home, run.paths.mainRoot);
-  const context: Context = { run, git, store, trees, index: join(store.path, `index-${run.ticket}`) };
-  return {
+  const context: Context = { run, git, store, trees, index: indexPath(run.paths.mainRoot, run.ticket) };
+  return crossed({
     prepare: () => prepare(context),
     snapshot: () => takeSnapshot(context),
     checkout: async (treeId, folder, access) => {
@@ -84,8 +87,22 @@ export const openWorkspace = async (run: TicketRun): Promise<Workspace> => {
     commit: (request) => commitReviewed(context, request),
     push: (commit) => pushReviewed(context, commit),
     land: (request) => landReviewed(context, request),
-  };
+  });
 };
+
+/** Every write of git is a place where a crash must be harmless. */
+const crossed = (workspace: Workspace): Workspace =>
+  Object.fromEntries(
+    Object.entries(workspace).map(([name, call]) => [
+      name,
+      async (...args: never[]) => {
+        crossing(`git ${name}`);
+        const result: unknown = await (call as (...given: never[]) => Promise<unknown>)(...args);
+        crossing(`git ${name} done`);
+        return result;
+      },
+    ]),
+  ) as unknown as Workspace;
 
 interface Context {
   readonly run: TicketRun;
@@ -106,10 +123,12 @@ const prepare = async ({ run, git, store, trees, index }: Context): Promise<Fact
   const imported = unwrap(
     await importCommit({ git, store, paths: run.paths, commit: base.commit, unpublishedOn: base.unpublished ? settings.remote : undefined }),
   );
+  crossing('git base imported');
   const branch = settings.branch.replaceAll('{ticket}', run.ticket);
   const dir = join(trees, run.ticket);
   const notes = [...base.notes, ...setAside(dir)];
   unwrap(await cloneTree({ git, store, paths: run.paths, base: imported, dir, index, branch, author: base.author }));
+  crossing('git tree cloned');
   linkTree(run, dir);
   return {
     branch,
@@ -187,22 +206,30 @@ const frozenFacts = ({ run }: Context) => {
 
 const protectedBranches = (baseBranch: string | undefined): string[] => (baseBranch === undefined ? [] : [baseBranch]);
 
+/** Tries old values in turn: where the branch is at one of them, it is ours to move. The last refusal is the answer. */
+const underOneOf = async <T>(
+  expected: readonly (string | undefined)[],
+  attempt: (value: string | undefined) => Promise<Result<T>>,
+): Promise<Result<T>> => {
+  let result = await attempt(expected[0]);
+  for (const value of expected.slice(1)) {
+    if (result.ok) break;
+    result = await attempt(value);
+  }
+  return result;
+};
+
 /** One commit of the reviewed tree object, brought into the user's repository as the ticket's branch. */
 const commitReviewed: Bound<Workspace['commit']> = async (context, { receipt, message, date }) => {
   const { git, store, run } = context;
   const { base, branch, author, baseBranch } = frozenFacts(context);
   const made = await commitTree({ git, store, tree: receipt.tree, parents: [base], message, author, date });
   if (!made.ok) return made;
-  const published = await publishBranch({
-    git,
-    store,
-    paths: run.paths,
-    commit: made.value,
-    base,
-    branch,
-    protect: protectedBranches(baseBranch),
-    expected: factOf(run.recorder.run, 'commit'),
-  });
+  crossing('git commit made, not published');
+  const protect = protectedBranches(baseBranch);
+  const published = await underOneOf(expectedHere(run.recorder.run), (expected) =>
+    publishBranch({ git, store, paths: run.paths, commit: made.value, base, branch, protect, expected }),
+  );
   return published.ok ? ok({ commit: made.value, branch }) : published;
 };
 
@@ -210,16 +237,10 @@ const pushReviewed: Bound<Workspace['push']> = async (context, commit) => {
   const { git, store, run } = context;
   const { branch, baseBranch, remoteUrl } = frozenFacts(context);
   const url = required(remoteUrl, 'remote');
-  const pushed = await pushCommit({
-    git,
-    store,
-    paths: run.paths,
-    url,
-    commit,
-    branch,
-    protect: protectedBranches(baseBranch),
-    expected: factOf(run.recorder.run, 'pushed'),
-  });
+  const protect = protectedBranches(baseBranch);
+  const pushed = await underOneOf(expectedOnRemote(run.recorder.run), (expected) =>
+    pushCommit({ git, store, paths: run.paths, url, commit, branch, protect, expected }),
+  );
   return pushed.ok ? ok({ head: pushed.value.commit, url: redact(url) }) : pushed;
 };
 

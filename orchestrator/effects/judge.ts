@@ -14,11 +14,13 @@ import { askGate } from './gates.js';
 import { recordEnd } from './fork.js';
 import { approvedPlan } from './plan-document.js';
 import { sealWork } from './seal.js';
+import { refuseReview } from './verdict-gate.js';
 import { MOVED, recordFailure, stateOf, type FailureFacts, type TicketRun } from './ticket-run.js';
 
 export const judge = async (run: TicketRun, target: Target): Promise<EffectResult> => {
   const { context } = stateOf(run, target);
   const end = context.end ?? { kind: 'lost', detail: 'no end was recorded' };
+  if (target.makes === 'review' && end.kind === 'contract') return refuseReview(run, target, end.problems);
   if (policyOf(end).kind !== 'succeeded') return recordEnd(run, target, end, context.summary ?? []);
   if (context.status === 'blocked') return blocked(run, target);
   if (context.artifacts === undefined) {

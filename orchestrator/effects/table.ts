@@ -1,13 +1,29 @@
+import { digestOfValue } from '../model/digest.js';
 import type { Builtin, Target } from '../model/pipeline.js';
+import { factOf } from '../machine/run-state.js';
 import type { Effect, EffectResult, Effects } from '../scheduler/scheduler.js';
-import { reattachCommand, startCommand } from './fork.js';
-import { HALTED, recordFailure, type TicketRun } from './ticket-run.js';
+import { reattachCommand, recordStart, startCommand } from './fork.js';
+import { HALTED, MOVED, recordFailure, stateOf, type TicketRun } from './ticket-run.js';
+
+/** `when:` names labels that this ticket does not have: the target is done at once, with that reason. */
+const leftOut = (run: TicketRun, target: Target): EffectResult | undefined => {
+  const labels = factOf(run.recorder.run, 'ticket')?.labels ?? [];
+  if (target.whenLabels === undefined || target.whenLabels.some((label) => labels.includes(label))) return undefined;
+  const reason = `left out: the ticket is not labelled ${target.whenLabels.join(' or ')}`;
+  if (stateOf(run, target).value !== 'running') recordStart(run, target, { forks: false, reason });
+  const { attempt } = stateOf(run, target).context;
+  const output = digestOfValue({ leftOut: target.recipeDigest });
+  run.recorder.record({ type: 'target.done', target: target.name, attempt, output, summary: [reason] });
+  return MOVED;
+};
 
 /** Starts a target, by what makes it. Agents and gates are loaded when the first one is needed. */
 const start =
   (run: TicketRun): Effect =>
   async (target) => {
     const { recipe } = target;
+    const skipped = run.halt.halted() ? undefined : leftOut(run, target);
+    if (skipped !== undefined) return skipped;
     switch (recipe.kind) {
       case 'builtin':
         return inProcess(run, target, recipe.builtin);
@@ -34,6 +50,8 @@ const noWorker = (name: string) =>
 const goOn =
   (run: TicketRun): Effect =>
   async (target) => {
+    const skipped = leftOut(run, target);
+    if (skipped !== undefined) return skipped;
     if (target.recipe.kind === 'builtin') return inProcess(run, target, target.recipe.builtin);
     if (target.recipe.kind === 'command') return reattachCommand(run, target);
     const { reattachWorker } = await import('./worker.js');

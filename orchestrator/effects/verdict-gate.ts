@@ -21,20 +21,35 @@ export const judgeReview = async (run: TicketRun, target: Target): Promise<Effec
     reviewed === undefined
       ? { kind: 'refused', reasons: ['unbindable: no receipt was recorded for this review'] }
       : judgeVerdict({ verdict, nonce: context.nonce ?? '', pillars: run.pipeline.settings.pillars, reviewed, current });
-  run.recorder.record(verdictEvent(run, target, reply));
+  // After a crash between the record and its consequence the round is in 30 already.
+  if (!isRecorded(run, target)) run.recorder.record(verdictEvent(run, target, reply));
   switch (reply.kind) {
     case 'approved':
       return MOVED;
     case 'refused':
-      return recordFailure(run, target, {
-        kind: 'evidence-refused',
-        message: `the verdict does not count: ${reply.reasons.join('; ')}`,
-        next: 'nothing was committed; `orchestrate run` again asks a fresh critic',
-        canRetry: true,
-      });
+      return refused(run, target, reply.reasons);
     case 'rejected':
       return rejected(run, target, reply.blockers);
   }
+};
+
+/** A critic that ended well and returned what is no verdict, or one that contradicts itself: refused, and 30 has it. */
+export const refuseReview = (run: TicketRun, target: Target, reasons: readonly string[]): EffectResult => {
+  run.recorder.record(verdictEvent(run, target, { kind: 'refused', reasons }));
+  return refused(run, target, reasons);
+};
+
+const refused = (run: TicketRun, target: Target, reasons: readonly string[]): EffectResult =>
+  recordFailure(run, target, {
+    kind: 'evidence-refused',
+    message: `the verdict does not count: ${reasons.join('; ')}`,
+    next: 'nothing was committed; `orchestrate run` again asks a fresh critic',
+    canRetry: true,
+  });
+
+const isRecorded = (run: TicketRun, target: Target): boolean => {
+  const { child } = stateOf(run, target).context;
+  return run.recorder.run.rounds.some((round) => round.target === target.name && round.child === child);
 };
 
 const verdictEvent = (run: TicketRun, target: Target, reply: VerdictAnswer): GateAnswered => {

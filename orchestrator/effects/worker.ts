@@ -13,6 +13,7 @@ import { reattach } from '../process/reattach.js';
 import { readReturn } from '../process/return-file.js';
 import { readDocuments } from '../record/boot.js';
 import { readDirectives } from '../state/inbox.js';
+import { crossing } from '../state/crossing.js';
 import { childName } from '../state/run-dir.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
 import { knownNotes, matchingScars } from './notes.js';
@@ -41,8 +42,10 @@ export const startWorker = (run: TicketRun, target: Target, spec: WorkerSpec): P
       ...(nonce === undefined ? {} : { nonce: digestOf(nonce) }),
       ...(frozen === undefined ? {} : { receipt: frozen.receipt }),
     });
-    const status = await waitFor(run, forkChild(request));
-    return finishWorker(run, target, status, paths.returnPath);
+    crossing('fork');
+    const handle = forkChild(request);
+    crossing('forked');
+    return finishWorker(run, target, await waitFor(run, handle), paths.returnPath);
   });
 
 /** An agent that an earlier orchestrator forked: its end and its return are taken once. */

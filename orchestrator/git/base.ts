@@ -146,7 +146,8 @@ const compare = async (request: BaseRequest, context: CompareContext): Promise<F
   if (published === undefined) return onlyLocal(request, context, local);
   if (published === local) return { commit: published, unpublished: false };
   const haves = [local, tracked].filter((id) => id !== undefined);
-  const newest = seenHere === undefined ? await fetchNewer(request, context, haves) : published;
+  const missing = seen !== undefined && seenHere === undefined;
+  const newest = missing ? await fetchNewer(request, context, haves) : published;
   if (local === undefined) return { commit: newest, unpublished: false };
   return choose(request, context, { local, published: newest });
 };

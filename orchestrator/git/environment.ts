@@ -1,5 +1,3 @@
-import type { Git } from './git.js';
-
 /**
  * Settings that decide what git reads and writes, given to every command on its command line, so that no
  * configuration file can change them. Source: EVIDENCE section 3, "immune recipe".
@@ -43,8 +41,16 @@ const PINNED: readonly string[] = [
 
 export const pinnedArguments = (): string[] => PINNED.flatMap((setting) => ['-c', setting]);
 
+/** What the environment of a git process is made from. */
+export interface Surroundings {
+  /** PATH of git's own children: absolute folders outside the repository. */
+  readonly path: string;
+  /** The caller's environment, of which a few names are let through to the network. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
 /** The whole environment of a git process: nothing of the caller's own gets in, no `GIT_*` above all. */
-export const isolatedEnvironment = (git: Git): Record<string, string> => ({
+export const isolatedEnvironment = (git: Surroundings): Record<string, string> => ({
   PATH: git.path,
   HOME: '/nonexistent',
   LC_ALL: 'C',
@@ -58,7 +64,7 @@ export const isolatedEnvironment = (git: Git): Record<string, string> => ({
 });
 
 /** What reading the user's own configuration needs: their home, so that `~/.gitconfig` is found. */
-export const userEnvironment = (git: Git): Record<string, string> => ({
+export const userEnvironment = (git: Surroundings): Record<string, string> => ({
   PATH: git.path,
   LC_ALL: 'C',
   GIT_NO_REPLACE_OBJECTS: '1',
@@ -97,7 +103,10 @@ const NETWORK_NAMES = [
  * For fetch, push and ls-remote. The user's configuration is still not read; the few settings that reach a remote are
  * handed over as variables, not on the command line, as some hold secrets.
  */
-export const networkEnvironment = (git: Git, settings: readonly ConfigEntry[]): Record<string, string> => {
+export const networkEnvironment = (
+  git: Surroundings,
+  settings: readonly ConfigEntry[],
+): Record<string, string> => {
   const env: Record<string, string> = { ...pick(git.env, NETWORK_NAMES), GCM_INTERACTIVE: 'never' };
   if (!settings.some(({ key }) => key === 'core.sshcommand')) env['GIT_SSH_COMMAND'] = 'ssh -o BatchMode=yes';
   env['GIT_CONFIG_COUNT'] = String(settings.length);

@@ -4,16 +4,12 @@ import { Problem } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
 import { fail, ok, type Result } from '../model/result.js';
 import { cleanText } from '../model/text.js';
-import { isolatedEnvironment, pinnedArguments } from './environment.js';
+import { isolatedEnvironment, pinnedArguments, type Surroundings } from './environment.js';
 
 /** The git program and what its processes may see. One for a command; holds no open resource. */
-export interface Git {
+export interface Git extends Surroundings {
   /** Absolute path. */
   readonly program: string;
-  /** PATH of git's own children: absolute folders outside the repository. */
-  readonly path: string;
-  /** The caller's environment, of which a few names are let through to the network. */
-  readonly env: NodeJS.ProcessEnv;
   /** Answers that hold for the life of the command, by question. */
   readonly memo: Map<string, Promise<unknown>>;
 }
@@ -56,7 +52,7 @@ const isProgram = (file: string, inside: readonly string[]): boolean => {
 
 const realOf = (path: string): string | undefined => {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     return undefined;
   }
@@ -142,16 +138,58 @@ const execute = async (git: Git, command: GitCommand, files: Descriptors): Promi
     stripFinalNewline: false,
     maxBuffer: MAX_OUTPUT_BYTES,
     buffer: { stdout: command.onOutput === undefined && files.output === undefined, stderr: true },
-    ...(command.timeoutMs === undefined ? {} : { timeout: command.timeoutMs }),
+    // A session of its own has no terminal that ssh could ask on, and can be ended with all that it started.
+    detached: command.timeoutMs !== undefined,
     ...standardInput(command, files),
     stdout: files.output === undefined ? 'pipe' : descriptor(files.output),
   });
+  const deadline = startDeadline(command, subprocess);
   if (command.onOutput !== undefined) {
     for await (const chunk of subprocess.stdout as AsyncIterable<Buffer>) await command.onOutput(chunk);
   }
-  const { exitCode, signal, timedOut, isMaxBuffer, code, stdout, stderr } = await subprocess;
+  const { exitCode, signal, isMaxBuffer, code, stdout, stderr } = await subprocess;
+  const timedOut = deadline.end();
   const said = redact(cleanText(bytesOf(stderr).toString('utf8')).trim());
   return answerOf(command, { exitCode, signal, timedOut, isMaxBuffer, code, stdout, stderr: said });
+};
+
+interface Killable {
+  readonly pid?: number | undefined;
+  readonly stdout: { destroy(): void } | null | undefined;
+  readonly stderr: { destroy(): void } | null | undefined;
+}
+
+/** Between TERM, on which git removes its lock files, and KILL. */
+const GRACE_MS = 2_000;
+
+/** Ends the whole group when time is up: a helper that outlives git would hold our pipes open for ever. */
+const startDeadline = (command: GitCommand, subprocess: Killable): { readonly end: () => boolean } => {
+  const { timeoutMs } = command;
+  if (timeoutMs === undefined) return { end: () => false };
+  let timedOut = false;
+  let timer = setTimeout(() => {
+    timedOut = true;
+    signalGroup(subprocess.pid, 'SIGTERM');
+    timer = setTimeout(() => {
+      signalGroup(subprocess.pid, 'SIGKILL');
+      subprocess.stdout?.destroy();
+      subprocess.stderr?.destroy();
+    }, GRACE_MS);
+  }, timeoutMs);
+  return {
+    end: () => {
+      clearTimeout(timer);
+      return timedOut;
+    },
+  };
+};
+
+const signalGroup = (pid: number | undefined, signal: NodeJS.Signals): void => {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal);
+  } catch {
+    // It is gone already.
+  }
 };
 
 interface Ended {

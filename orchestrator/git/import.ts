@@ -54,10 +54,7 @@ const importNow = async (request: ImportRequest): Promise<Result<Imported>> => {
   if (!history.ok) return history;
   const boundary = boundaryOf(history.value, paths);
   // Before the objects: the check of their links must know where history ends.
-  await updateShallow(store.path, {
-    add: boundary,
-    drop: [...history.value.keys()].filter((id) => !boundary.includes(id)),
-  });
+  await updateShallow(store.path, { add: boundary, drop: [] });
   const pack = await transferPack({
     git,
     from: paths.gitDir,
@@ -67,6 +64,9 @@ const importNow = async (request: ImportRequest): Promise<Result<Imported>> => {
     loose: false,
   });
   if (!pack.ok) return pack;
+  // After them: another import may still count on history ending there.
+  const within = [...history.value.keys()].filter((id) => !boundary.includes(id));
+  await updateShallow(store.path, { add: [], drop: within });
   if (pack.value === undefined) {
     return fail({ kind: 'git-failed', message: '`git index-pack` named no pack', where: store.path });
   }
@@ -80,7 +80,8 @@ const readHistory = async (request: ImportRequest): Promise<Result<History>> => 
   const history: History = new Map();
   const ranges = [[`--max-count=${HISTORY_COMMITS}`, request.commit]];
   if (request.unpublishedOn !== undefined) {
-    ranges.push([request.commit, '--not', `--remotes=${request.unpublishedOn}`]);
+    // With the published commits right below: history may only be cut where the remote has it.
+    ranges.push(['--boundary', request.commit, '--not', `--remotes=${request.unpublishedOn}`]);
   }
   for (const range of ranges) {
     const listed = await run(request.git, {
@@ -89,7 +90,7 @@ const readHistory = async (request: ImportRequest): Promise<Result<History>> => 
     });
     if (!listed.ok) return listed;
     for (const line of listed.value.stdout.toString('latin1').split('\n')) {
-      const [id, ...parents] = line.split(' ');
+      const [id, ...parents] = line.replace(/^-/, '').split(' ');
       if (id !== undefined && id !== '') history.set(id, parents);
     }
   }

@@ -175,6 +175,37 @@ const fetchInto = async (remote: Remote, request: FetchRequest, courier: string)
   return ok(readFileSync(join(courier, 'refs', 'incoming', 'head'), 'latin1').trim());
 };
 
+/**
+ * Fetches branches into a git directory of our own, which keeps their heads below `refs/incoming/`.
+ * @returns the full id of each head; `git-failed` when the remote lacks one of them or cannot be reached
+ */
+export const fetchBranches = async (
+  remote: Remote,
+  gitDir: string,
+  branches: readonly string[],
+): Promise<Result<ReadonlyMap<string, string>>> => {
+  const fetched = await run(remote.git, {
+    args: [
+      'fetch',
+      '--quiet',
+      '--no-tags',
+      '--no-write-fetch-head',
+      '--no-auto-maintenance',
+      '--no-recurse-submodules',
+      '--',
+      remote.url,
+      ...branches.map((branch, position) => `+refs/heads/${branch}:refs/incoming/${position}`),
+    ],
+    gitDir,
+    env: await networkOf(remote),
+    timeoutMs: TRANSFER_TIMEOUT_MS,
+  });
+  if (!fetched.ok) return unreachable(remote, fetched.failure.message);
+  const headAt = (position: number): string =>
+    readFileSync(join(gitDir, 'refs', 'incoming', String(position)), 'latin1').trim();
+  return ok(new Map(branches.map((branch, position) => [branch, headAt(position)])));
+};
+
 const networkOf = async (remote: Remote): Promise<Record<string, string>> =>
   networkEnvironment(remote.git, networkSettings(await readUserConfig(remote.git, remote.paths)));
 

@@ -21,9 +21,9 @@ let counter = 0;
 export const removeTree = async ({ folder, dir }: RemoveRequest): Promise<Result<undefined>> => {
   const stat = lstatSync(dir, { throwIfNoEntry: false });
   if (stat === undefined) return ok(undefined);
-  const parent = realpathSync(dirname(dir));
+  const parent = realpathSync.native(dirname(dir));
   const name = basename(dir);
-  if (!isInside(parent, realpathSync(folder)) || name === '' || name === '..' || name === '.') {
+  if (!isInside(parent, realpathSync.native(folder)) || name === '' || name === '..' || name === '.') {
     return fail({
       kind: 'usage',
       message: `\`${dir}\` is not a tree inside \`${folder}\`, so it is not removed`,

@@ -40,7 +40,7 @@ const pathsOf = (root: string, gitDir: string): RepositoryPaths => {
 
 const commonDirOf = (gitDir: string): string => {
   const pointer = readIfThere(join(gitDir, 'commondir'));
-  return pointer === undefined ? gitDir : realpathSync(resolve(gitDir, pointer.trim()));
+  return pointer === undefined ? gitDir : realpathSync.native(resolve(gitDir, pointer.trim()));
 };
 
 /** The git directory that `folder/.git` is or points to; `undefined` when there is no such entry. */
@@ -48,11 +48,11 @@ const gitDirOf = (folder: string): string | undefined => {
   const entry = join(folder, '.git');
   const stat = statSync(entry, { throwIfNoEntry: false });
   if (stat === undefined) return undefined;
-  if (stat.isDirectory()) return isGitDir(entry) ? realpathSync(entry) : undefined;
+  if (stat.isDirectory()) return isGitDir(entry) ? realpathSync.native(entry) : undefined;
   const target = /^gitdir: (.+?)\n?$/s.exec(readIfThere(entry) ?? '')?.[1];
   if (target === undefined) return undefined;
   const gitDir = resolve(folder, target);
-  if (isGitDir(gitDir)) return realpathSync(gitDir);
+  if (isGitDir(gitDir)) return realpathSync.native(gitDir);
   throw new Problem({
     kind: 'not-a-repository',
     message: `\`${entry}\` points to \`${gitDir}\`, which is not a git directory`,
@@ -70,7 +70,7 @@ const readIfThere = (path: string): string | undefined => {
 
 const realFolder = (path: string): string => {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch (error) {
     throw new Problem(
       {

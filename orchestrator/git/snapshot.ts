@@ -136,7 +136,7 @@ const insideGitlinks = (walked: Walked, index: IndexPaths): Odd[] => {
 };
 
 const oddRecords = (request: SnapshotRequest, records: readonly PathRecord[]): Odd[] => {
-  const root = realpathSync(request.tree);
+  const root = realpathSync.native(request.tree);
   const odd: Odd[] = [];
   for (const { newMode, pathBytes: path } of records) {
     if (newMode === '160000') odd.push({ path, what: 'a link to another repository', subject: path });

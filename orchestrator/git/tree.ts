@@ -101,7 +101,7 @@ const realOfNearest = (path: string): string => {
     missing.unshift(basename(existing));
     existing = dirname(existing);
   }
-  return join(realpathSync(existing), ...missing);
+  return join(realpathSync.native(existing), ...missing);
 };
 
 /** What a killed run left behind under this name. */

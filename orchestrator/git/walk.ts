@@ -76,8 +76,9 @@ export const leavesTree = (root: string, path: string): boolean => {
   if (!lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink()) return false;
   const target = resolve(dirname(link.toString('latin1')), readlinkSync(link, 'latin1'));
   if (!isInside(target, Buffer.from(root).toString('latin1'))) return true;
+  // The native one asks the kernel; Node's own joins `link/..` as text.
   try {
-    return !isInside(realpathSync(link, 'latin1'), Buffer.from(root).toString('latin1'));
+    return !isInside(realpathSync.native(link, 'latin1'), Buffer.from(root).toString('latin1'));
   } catch {
     // It leads nowhere yet; the text has been looked at.
     return false;

@@ -7,9 +7,18 @@
  */
 import type { Digest } from '../model/digest.js';
 import type { Usage } from '../model/child.js';
-import type { FileStat, JournalLine, Receipt, RunEvent, RunOpened } from '../model/event.js';
+import type {
+  FileStat,
+  JournalLine,
+  LeftBehind,
+  PipelineChanged,
+  Receipt,
+  RunEvent,
+  RunOpened,
+  RunRebuilt,
+} from '../model/event.js';
 import type { Verdict } from '../model/child.js';
-import { advance, INITIAL, type TargetEvent, type TargetState } from './target-machine.js';
+import { advance, INITIAL, neverMade, type TargetEvent, type TargetState } from './target-machine.js';
 
 /** One critic round, as document 30 shows it. */
 export interface ReviewRound {
@@ -28,6 +37,10 @@ export interface RunState {
   epoch: number;
   opened?: RunOpened;
   openedAt?: string;
+  /** The last change of the pipeline since the epoch was opened. */
+  changed?: PipelineChanged;
+  /** Where earlier epochs left git. */
+  left?: LeftBehind;
   /** Number of the last journal line that was applied. */
   seq: number;
   lastAt?: string;
@@ -67,29 +80,42 @@ export const emptyRun = (ticket: string): RunState => ({
   usage: { inputTokens: null, outputTokens: null, costUsd: null },
 });
 
+/** The pipeline as the record knows it: as the epoch was opened with, or as it changed since. */
+export const recordedPipeline = ({ changed, opened }: RunState): Pick<PipelineChanged, 'digest' | 'sources'> | undefined =>
+  changed ?? opened?.pipeline;
+
 export const targetState = (run: RunState, name: string): TargetState => run.targets.get(name) ?? INITIAL;
 
-/** @throws Error when the event cannot follow: the journal is then not ours, or we have a bug */
-export const applyLine = (run: RunState, line: JournalLine): void => {
-  const { event } = line;
-  run.seq = line.seq;
-  run.lastAt = line.at;
-  if (event.type === 'target.invalidated') {
-    for (const name of [event.target, ...event.also]) {
-      applyTarget(run, name, { ...event, target: name, at: line.at, ...(name === event.target ? {} : { feedback: [] }) });
-    }
-  } else if ('target' in event) {
-    applyTarget(run, event.target, { ...event, at: line.at });
+/**
+ * What an event makes of the targets that it names, without believing it: asked before the event is written down, because
+ * a line that cannot follow would be refused by every later boot.
+ * @throws Error when the event cannot follow: the journal is then not ours, or we have a bug
+ */
+export const nextStates = (run: RunState, event: RunEvent, at: string): ReadonlyMap<string, TargetState> => {
+  const next = new Map<string, TargetState>();
+  for (const each of targetEvents(event, at)) {
+    const state = next.get(each.target) ?? targetState(run, each.target);
+    if (each.type !== 'target.invalidated' || canBeInvalidated(state)) next.set(each.target, advance(state, each));
   }
-  noteEvent(run, event, line);
+  return next;
 };
 
-const applyTarget = (run: RunState, name: string, event: TargetEvent): void => {
-  const state = targetState(run, name);
-  // A target that is already waiting to be made needs no second reason.
-  if (event.type === 'target.invalidated' && state === INITIAL) return;
-  if (event.type === 'target.invalidated' && state.value === 'abandoned') return;
-  run.targets.set(name, advance(state, event));
+const targetEvents = (event: RunEvent, at: string): TargetEvent[] => {
+  if (!('target' in event)) return [];
+  if (event.type !== 'target.invalidated') return [{ ...event, at }];
+  const also = event.also.map((target): TargetEvent => ({ ...event, target, feedback: [], at }));
+  return [{ ...event, at }, ...also];
+};
+
+/** A target that was never made needs no reason to be made; one that is abandoned has none. */
+const canBeInvalidated = (state: TargetState): boolean => state !== INITIAL && state.value !== 'abandoned';
+
+/** @throws Error when the event cannot follow */
+export const applyLine = (run: RunState, line: JournalLine, next = nextStates(run, line.event, line.at)): void => {
+  run.seq = line.seq;
+  run.lastAt = line.at;
+  for (const [name, state] of next) run.targets.set(name, state);
+  noteEvent(run, line.event, line);
 };
 
 const addKnown = (a: number | null, b: number | null): number | null =>
@@ -113,6 +139,12 @@ const noteEvent = (run: RunState, event: RunEvent, line: JournalLine): void => {
       run.opened = event;
       run.openedAt = line.at;
       break;
+    case 'run.rebuilt':
+      noteRebuild(run, event);
+      break;
+    case 'pipeline.changed':
+      run.changed = event;
+      break;
     case 'target.started':
       delete run.finishedAt;
       delete run.stoppedBy;
@@ -128,8 +160,13 @@ const noteEvent = (run: RunState, event: RunEvent, line: JournalLine): void => {
     case 'target.done':
       run.lastCompleted = { target: event.target, seq: line.seq, at: line.at };
       run.failures = [];
+      if (event.facts !== undefined) moveToEnd(run.targets, event.target);
+      break;
+    case 'target.paused':
+      takeBackDirectives(run, event.target);
       break;
     case 'target.failed':
+      takeBackDirectives(run, event.target);
       if (event.kind === 'interrupted') break;
       run.failures = [...run.failures, failureSignature(event.target, event.kind, event.message)].slice(-10);
       break;
@@ -145,6 +182,26 @@ const noteEvent = (run: RunState, event: RunEvent, line: JournalLine): void => {
     default:
       break;
   }
+};
+
+/** What an attempt was told is for the next one, when nothing came of it. */
+const takeBackDirectives = (run: RunState, name: string): void => {
+  const told = targetState(run, name).context.directives ?? [];
+  if (told.length > 0) run.directivesDelivered = run.directivesDelivered.filter((id) => !told.includes(id));
+};
+
+/** The order of the map is the order in which facts were found: `factOf` takes the last. */
+const moveToEnd = (targets: Map<string, TargetState>, name: string): void => {
+  const state = targets.get(name);
+  targets.delete(name);
+  if (state !== undefined) targets.set(name, state);
+};
+
+const noteRebuild = (run: RunState, event: RunRebuilt): void => {
+  for (const [name, attempt] of Object.entries(event.attempts)) run.targets.set(name, neverMade(attempt, undefined));
+  for (const name of event.targets) run.targets.set(name, neverMade(event.attempts[name] ?? 0, event.because));
+  run.directivesDelivered.push(...event.delivered);
+  if (event.left !== undefined) run.left = event.left;
 };
 
 const noteVerdict = (

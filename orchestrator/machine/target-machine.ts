@@ -21,7 +21,7 @@ export interface Approval {
 }
 
 export interface TargetContext {
-  /** Starts in this epoch; also the generation of the last fork. */
+  /** Starts over all epochs; also the generation of the last fork. */
   readonly attempt: number;
   /** Failed attempts since the last success, new round or new run. */
   readonly failures: number;
@@ -50,6 +50,8 @@ export interface TargetContext {
   readonly feedback: readonly string[];
   readonly facts?: Facts;
   readonly until?: string;
+  /** Directives that the prompt of this attempt carried. */
+  readonly directives?: readonly number[];
 }
 
 export type TargetValue =
@@ -93,6 +95,7 @@ const started = (context: TargetContext, event: EventOf<'target.started'>): Targ
   ...(event.child === undefined ? {} : { child: event.child }),
   ...(event.nonce === undefined ? {} : { nonce: event.nonce }),
   ...(event.receipt === undefined ? {} : { receipt: event.receipt }),
+  ...(event.directives === undefined ? {} : { directives: event.directives }),
   // The last output stays known: work that is made again with the same result changes nothing downstream.
   ...(context.output === undefined ? {} : { output: context.output }),
   ...(context.facts === undefined ? {} : { facts: context.facts }),
@@ -134,8 +137,11 @@ const failedBy = (context: TargetContext, event: EventOf<'target.failed'>): Targ
     ...(event.next === undefined ? {} : { next: event.next }),
   },
   endedAt: event.at,
-  // The next attempt learns why this one failed.
-  feedback: [...context.feedback, event.message, ...(event.summary ?? [])].slice(-FEEDBACK_LINES),
+  // The next attempt learns why this one failed; that it was interrupted teaches nothing.
+  feedback:
+    event.kind === 'interrupted'
+      ? context.feedback
+      : [...context.feedback, event.message, ...(event.summary ?? [])].slice(-FEEDBACK_LINES),
   ...(event.end === undefined ? {} : { end: event.end }),
   ...(event.summary === undefined ? {} : { summary: event.summary }),
 });
@@ -148,20 +154,42 @@ const invalidated = (context: TargetContext, event: EventOf<'target.invalidated'
   feedback: event.feedback,
 });
 
+/** Compressed harder than what is done: its name and the reason are all that is said of it. Facts and seals stay facts. */
+const abandoned = (context: TargetContext, event: EventOf<'target.abandoned'>): TargetContext => ({
+  ...without(context, 'waitingFor', 'failure', 'until', 'summary', 'verdict', 'status'),
+  reason: event.because,
+  feedback: [],
+});
+
+/** Found fault with by a second one before it was made again: it answers to both. */
+const invalidatedAgain = (context: TargetContext, event: EventOf<'target.invalidated'>): TargetContext => ({
+  ...invalidated(context, event),
+  feedback: [...new Set([...context.feedback, ...event.feedback])],
+});
+
 const setupMachine = setup({
   types: { context: {} as TargetContext, events: {} as TargetEvent },
   guards: {
     willRetry: ({ event }) => event.type === 'target.failed' && event.retry,
     isAwaiting: ({ event }) => event.type === 'gate.answered' && event.outcome === 'awaiting',
     isPassed: ({ event }) => event.type === 'gate.answered' && event.outcome === 'passed',
-    isApproved: ({ event }) => event.type === 'approval.answered' && event.answer === 'approved',
+    isPolicy: ({ event }) => event.type === 'approval.answered' && event.how === 'policy' && event.answer === 'approved',
+    isApproved: ({ context, event }) => isAnswer(context, event) && event.answer === 'approved',
+    isRejected: ({ context, event }) => isAnswer(context, event) && event.answer === 'rejected',
   },
   actions: {
     keep: assign(({ context, event }) => replacing(context, reduce(context, event))),
+    gather: assign(({ context, event }) =>
+      event.type === 'target.invalidated' ? replacing(context, invalidatedAgain(context, event)) : context,
+    ),
     /** A new run gives a failed target a new budget of attempts. */
     forgive: assign({ failures: 0 }),
   },
 });
+
+/** An answer counts for the bytes that were asked about, and for no others. */
+const isAnswer = (context: TargetContext, event: TargetEvent): event is EventOf<'approval.answered'> =>
+  event.type === 'approval.answered' && event.digest === context.waitingFor?.digest;
 
 /** `assign` merges: what the new context does not have must be taken away, or a new attempt inherits the old one's seal. */
 const replacing = (before: TargetContext, after: TargetContext): TargetContext => ({
@@ -190,7 +218,7 @@ const reduce = (context: TargetContext, event: TargetEvent): TargetContext => {
     case 'target.paused':
       return { ...context, ...(event.until === null ? {} : { until: event.until }) };
     case 'target.abandoned':
-      return { ...context, reason: event.because };
+      return abandoned(context, event);
   }
 };
 
@@ -228,7 +256,7 @@ const targetMachine = setupMachine.createMachine({
   initial: 'pending',
   context: { attempt: 0, failures: 0, round: 1, gate: 0, feedback: [] },
   states: {
-    pending: { on: { ...start, ...canAbandon, ...outOfDate, 'target.done': { target: 'done', actions: 'keep' } } },
+    pending: { on: { ...start, ...canAbandon, 'target.invalidated': { actions: 'gather' }, 'target.done': { target: 'done', actions: 'keep' } } },
     running: {
       on: {
         'child.ended': { target: 'gating', actions: 'keep' },
@@ -242,6 +270,8 @@ const targetMachine = setupMachine.createMachine({
     gating: {
       on: {
         'work.sealed': { actions: 'keep' },
+        // A policy answers at once, so that no crash can fall between the question and its answer.
+        'approval.answered': { guard: 'isPolicy', actions: 'keep' },
         'gate.answered': [
           { guard: 'isAwaiting', target: 'waiting', actions: 'keep' },
           { guard: 'isPassed', actions: 'keep' },
@@ -258,7 +288,7 @@ const targetMachine = setupMachine.createMachine({
       on: {
         'approval.answered': [
           { guard: 'isApproved', target: 'gating', actions: 'keep' },
-          { target: 'pending', actions: 'keep' },
+          { guard: 'isRejected', target: 'pending', actions: 'keep' },
         ],
         ...outOfDate,
         ...canAbandon,
@@ -278,6 +308,12 @@ export const INITIAL: TargetState = (() => {
   const [snapshot] = initialTransition(targetMachine);
   return { value: snapshot.value, context: snapshot.context };
 })();
+
+/** A target of which an earlier epoch knows only how often it was started. */
+export const neverMade = (attempt: number, reason: string | undefined): TargetState => ({
+  value: INITIAL.value,
+  context: { ...INITIAL.context, attempt, ...(reason === undefined ? {} : { reason }) },
+});
 
 /**
  * The next state. Pure; the same events give the same state on every replay.

@@ -8,6 +8,8 @@ import type { Ticket } from './ticket.js';
  */
 export type RunEvent =
   | RunOpened
+  | RunRebuilt
+  | PipelineChanged
   | TargetStarted
   | ChildEnded
   | WorkSealed
@@ -25,7 +27,10 @@ export type RunEvent =
 export interface RunOpened {
   readonly type: 'run.opened';
   readonly ticket: string;
+  /** From 1; each `run --rebuild` opens the next one. */
   readonly epoch: number;
+  /** The chain that this epoch follows; absent for the first. */
+  readonly previous?: PreviousEpoch;
   readonly pipeline: {
     readonly name: string;
     readonly digest: Digest;
@@ -34,6 +39,54 @@ export interface RunOpened {
     readonly sources: readonly DocumentPointer[];
   };
   readonly documents: readonly DocumentWrite[];
+}
+
+/** Head of the journal that was archived under `epochs/`, so that the chain of a ticket goes through all its epochs. */
+export interface PreviousEpoch {
+  readonly epoch: number;
+  readonly seq: number;
+  /** SHA-256 of its last line, hexadecimal. */
+  readonly hash: string;
+}
+
+/**
+ * The second line of an epoch that a rebuild opened: what it takes over besides results. The results follow as the events
+ * of the old journal themselves, each with the time at which it happened.
+ */
+export interface RunRebuilt {
+  readonly type: 'run.rebuilt';
+  /** The target that was named. */
+  readonly asked: string;
+  readonly because: string;
+  /** It and everything downstream, as never made. */
+  readonly targets: readonly string[];
+  /** Starts of each target in all epochs so far, so that `ticket.target.generation` never names two forks. */
+  readonly attempts: Readonly<Record<string, number>>;
+  /** Directives that prompts of earlier epochs carried. */
+  readonly delivered: readonly number[];
+  readonly left?: LeftBehind;
+}
+
+/**
+ * Where earlier epochs left git. Good for one thing: as the old value under which the ticket's branch may be moved. Nothing
+ * is made from it and nothing is proved by it.
+ */
+export interface LeftBehind {
+  readonly branch: string;
+  readonly remoteUrl?: string;
+  /** Head of the branch in the user's repository. */
+  readonly commit?: string;
+  /** Head of the branch on the remote. */
+  readonly pushed?: string;
+  /** What landed from the base that this epoch still stands on. */
+  readonly landed?: string;
+}
+
+/** The pipeline, the kernel or a manual is not what it was. Recorded once a change; the recipes of targets tell what it touches. */
+export interface PipelineChanged {
+  readonly type: 'pipeline.changed';
+  readonly digest: Digest;
+  readonly sources: readonly DocumentPointer[];
 }
 
 /** A pointer, not a copy: path relative to the repository (or absolute outside it) and the digest of its bytes. */
@@ -56,7 +109,7 @@ export interface DocumentWrite {
 export interface TargetStarted {
   readonly type: 'target.started';
   readonly target: string;
-  /** From 1; counts starts in this epoch. Also the generation of the fork, where there is one. */
+  /** From 1; counts starts over all epochs. Also the generation of the fork, where there is one. */
   readonly attempt: number;
   /** Why it runs, in a sentence: "never made", "input plan changed". */
   readonly reason: string;

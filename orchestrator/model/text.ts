@@ -3,12 +3,15 @@
  * here: controls are removed, and every line gets a prefix, so that a line which starts at column 0 is always ours.
  */
 
-/** ANSI sequences: CSI, OSC (ended by BEL or ST), and the two-character escapes. */
-const ESCAPES = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|[@-Z\\-_])|\u009B[0-?]*[ -/]*[@-~]/g;
+/**
+ * ANSI sequences: CSI, OSC (ended by BEL or ST on its line), and the two-character escapes. An OSC without its end hides
+ * nothing: a terminal would swallow all that follows, and so would a text that a critic is to read.
+ */
+const ESCAPES = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B\n]*(?:\u0007|\u001B\\)|[@-Z\\-_])|\u009B[0-?]*[ -/]*[@-~]/g;
 
-/** C0 but tab and newline, C1, bidi controls and isolates, zero-width and invisible characters, line separators, BOM. */
+/** C0 but tab and newline, C1, line separators, and what Unicode says to draw as nothing: bidi, zero-width, tags, BOM. */
 const CONTROLS =
-  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]/g;
+  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u2028\u2029\uFFF9-\uFFFB\p{Default_Ignorable_Code_Point}]/gu;
 
 /** The text with escapes and invisible characters removed; CRLF and CR become newlines. Always well-formed Unicode. */
 export const cleanText = (text: string): string =>
@@ -33,17 +36,29 @@ export const cutTo = (text: string, limit: number): string => {
 
 /** Quoted text: cleaned, every line prefixed with `| `. */
 export const quote = (text: string): string =>
-  cleanText(text)
-    .replace(/\n+$/, '')
+  withoutFinalNewlines(cleanText(text))
     .split('\n')
     .map((line) => (line === '' ? '|' : `| ${line}`))
     .join('\n');
 
-/** At most `lines` lines; what was left out is said, with where the whole is. */
+/** A loop, because `/\n+$/` is quadratic in a run of newlines that something follows. */
+const withoutFinalNewlines = (text: string): string => {
+  let end = text.length;
+  while (end > 0 && text[end - 1] === '\n') end -= 1;
+  return text.slice(0, end);
+};
+
+/** Code points of one line of an excerpt. */
+const EXCERPT_CHARACTERS = 240;
+
+/** At most `lines` lines of 240 characters; what was left out is said, with where the whole is. */
 export const firstLines = (text: string, lines: number, pointer: string): string => {
-  const all = text.replace(/\n+$/, '').split('\n');
-  if (all.length <= lines) return all.join('\n');
-  return [...all.slice(0, lines), `(${all.length - lines} more lines: ${pointer})`].join('\n');
+  const all = withoutFinalNewlines(text).split('\n');
+  const shown = all.slice(0, lines).map((line) => cutTo(line, EXCERPT_CHARACTERS));
+  const rest = all.length - shown.length;
+  if (rest > 0) shown.push(`(${rest} more lines: ${pointer})`);
+  else if (shown.some((line, index) => line !== all[index])) shown.push(`(lines were cut: ${pointer})`);
+  return shown.join('\n');
 };
 
 /**

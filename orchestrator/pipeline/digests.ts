@@ -1,4 +1,4 @@
-import { digestOfValue, type Digest } from '../model/digest.js';
+import { digestOf, digestOfValue, type Digest } from '../model/digest.js';
 import type { ManualRef, Pipeline, Settings, Target, WorkerSpec } from '../model/pipeline.js';
 import type { Draft } from './resolve.js';
 
@@ -37,7 +37,8 @@ export const createRecipeDigest = ({ settings, workers }: Surroundings) => {
   return (draft: Draft, manual: ManualRef | undefined): Digest => {
     const { recipe } = draft;
     const byWorker = recipe.kind === 'worker';
-    return digestOfValue({
+    // All of it was built by `resolve.ts`, whose literals fix the order of keys: no need to sort ten thousand times.
+    const definition = {
       name: draft.name,
       needs: draft.needs,
       recipe,
@@ -53,8 +54,15 @@ export const createRecipeDigest = ({ settings, workers }: Surroundings) => {
       worker: byWorker ? workerDigests.get(recipe.worker) : undefined,
       kernel: byWorker ? settings.kernel?.digest : undefined,
       manual: manual?.digest,
-    });
+    };
+    return digestOf(JSON.stringify(definition));
   };
+};
+
+/** A recipe digest stands for all parts of its target but these. */
+const rowOf = ({ number, attempts, limits, recipeDigest }: Target): readonly unknown[] => {
+  const { idleMs, timeoutMs, graceMs } = limits;
+  return [number, attempts, idleMs, timeoutMs, graceMs, recipeDigest];
 };
 
 /** Digest of a whole pipeline: every setting, worker and target; of kernel and manuals the bytes, not the paths. */
@@ -64,12 +72,6 @@ export const pipelineDigest = (pipeline: Omit<Pipeline, 'sources' | 'digest'>): 
     name: pipeline.name,
     settings: { ...settings, kernel: kernel?.digest },
     workers: pipeline.workers,
-    // A recipe digest stands for all parts of its target but these.
-    targets: pipeline.targets.map(({ number, attempts, limits, recipeDigest }: Target) => ({
-      number,
-      attempts,
-      limits,
-      recipeDigest,
-    })),
+    targets: digestOf(JSON.stringify(pipeline.targets.map(rowOf))),
   });
 };

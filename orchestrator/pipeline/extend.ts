@@ -41,7 +41,7 @@ export interface Places {
 }
 
 /** The built-in pipeline: a file like any other. */
-export const builtinFile = (packageRoot: string): string => join(packageRoot, 'targets.yaml');
+const builtinFile = (packageRoot: string): string => join(packageRoot, 'targets.yaml');
 
 const nextFile = (parsed: ParsedFile, packageRoot: string): string | undefined => {
   const base = parsed.raw.extends;

@@ -4,7 +4,7 @@ import { digestOf } from '../model/digest.js';
 import type { SourceFile } from '../model/pipeline.js';
 
 /** Above this a file is refused unread: 10,000 targets are below one megabyte. */
-export const MAX_FILE_BYTES = 16 * 1024 * 1024;
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 export type FileRead =
   | { readonly ok: true; readonly source: SourceFile; readonly bytes: Buffer }

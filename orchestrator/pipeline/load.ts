@@ -34,7 +34,7 @@ export interface ValidatedPipeline {
 }
 
 /** Absolute path of the pipeline that a request means; see `PipelineRequest.file`. */
-export const pipelineFile = ({ file, root, packageRoot }: PipelineRequest): string => {
+const pipelineFile = ({ file, root, packageRoot }: PipelineRequest): string => {
   if (file !== undefined) return resolve(root, file);
   const own = join(root, 'targets.yaml');
   return existsSync(own) ? own : join(packageRoot, 'targets.yaml');

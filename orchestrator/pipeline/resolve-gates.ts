@@ -49,7 +49,8 @@ export const resolveGate = (raw: RawGate, limits: Limits, sink: Sink): Gate => {
   if (typeof raw === 'string') return { kind: raw };
   if ('approval' in raw) {
     if (raw.approval === 'person') return { kind: 'approval', by: 'person' };
-    return { kind: 'approval', by: 'policy', policy: raw.approval.policy };
+    const { paths, maxFiles, maxLines } = raw.approval.policy;
+    return { kind: 'approval', by: 'policy', policy: { paths, maxFiles, maxLines } };
   }
   const { check } = raw;
   if (isRun(check)) {

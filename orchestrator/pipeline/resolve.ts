@@ -7,7 +7,7 @@ import { argvOf, resolveGate, resolveLimits } from './resolve-gates.js';
 import type { RawTarget, RawWorker } from './schema.js';
 
 /** The six pillars. Source: DESIGN section 2. */
-export const DEFAULT_PILLARS = [
+const DEFAULT_PILLARS = [
   'correctness',
   'tests',
   'security',

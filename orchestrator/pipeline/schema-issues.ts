@@ -61,7 +61,7 @@ export const valueAt = (data: unknown, path: Path): unknown => {
 };
 
 /** A value as a message names it. */
-export const describeValue = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
   if (typeof value === 'object') return 'a map';
@@ -137,7 +137,8 @@ const fixOf = (issue: Issue, value: unknown, { path, suggest }: { path: Path; su
   if (typeof value === 'string') {
     const near = suggest(value, choicesOf(issue));
     if (near !== undefined) return `did you mean \`${near}\`?`;
-    if ((wanted === 'array' || wanted === 'tuple') && typeof key === 'string') return `write \`${key}: [${value}]\``;
+    if ((wanted === 'array' || wanted === 'tuple') && typeof key === 'string')
+      return `write \`${key}: [${value}]\``;
   }
   if (takesText(issue) && (typeof value === 'number' || typeof value === 'boolean')) {
     return `put it in quotes: \`"${value}"\``;
@@ -151,7 +152,12 @@ const wrongValue = (path: Path, issue: Issue, { data, suggest }: Context): Findi
   const expected = expectedOf(issue);
   if (value === undefined && typeof path.at(-1) === 'number') {
     const list = path.slice(0, -1);
-    return { path: list, message: `\`${describePath(list)}\` is an empty list`, expected, fix: 'name the program' };
+    return {
+      path: list,
+      message: `\`${describePath(list)}\` is an empty list`,
+      expected,
+      fix: 'name the program',
+    };
   }
   if (value === undefined) {
     return { path, message: `${name} is missing`, expected, fix: `add \`${String(path.at(-1))}\`` };

@@ -17,6 +17,8 @@ const ARGUMENT = /^[^\u0000]{0,30000}$/;
 
 const name = z.string().regex(NAME, NAME_PHRASE);
 const oneLine = z.string().regex(ONE_LINE, 'one line of 1 to 200 characters');
+/** Whether there is such a target is said by `validate.ts`, with a suggestion. May hold `{each}`. */
+const reference = z.string().regex(ONE_LINE, 'the name of a target');
 const duration = z
   .string()
   .regex(DURATION, 'a duration such as `500ms`, `30s`, `10m` or `2h`')
@@ -71,19 +73,19 @@ export const checkShape = {
   run,
   timeout: duration.optional(),
 };
-export const approvalGateShape = {
+const approvalGateShape = {
   approval: z
     .union([z.literal('person'), z.strictObject(approvalShape)], { error: '`person` or `{ policy: … }`' })
     .describe('A person, or a declared policy that is recorded as a policy.'),
 };
-export const checkGateShape = {
+const checkGateShape = {
   check: z
     .union([shell, argv, z.strictObject(checkShape)], {
       error: 'a command line, a list, or `{ name, run, timeout }`',
     })
     .describe('Run by the orchestrator on a clean checkout; exit status 0 passes.'),
 };
-export const SIMPLE_GATES = ['blast-radius', 'not-empty', 'verdict'] as const;
+const SIMPLE_GATES = ['blast-radius', 'not-empty', 'verdict'] as const;
 
 const gate = z.union(
   [z.enum(SIMPLE_GATES), z.strictObject(approvalGateShape), z.strictObject(checkGateShape)],
@@ -101,7 +103,7 @@ export const whenShape = {
 
 export const targetShape = {
   number: count(0, 999_999).optional().describe('Default: the position in the file.'),
-  needs: z.array(name).optional().describe('Targets that come before this one.'),
+  needs: z.array(reference).optional().describe('Targets that come before this one.'),
   command: run.optional(),
   worker: z.string().optional().describe('Name of a worker.'),
   builtin: z.enum(BUILTINS).optional().describe('Work that the orchestrator does in process.'),
@@ -117,7 +119,7 @@ export const targetShape = {
   inputs: paths.optional().describe('Paths or globs whose bytes decide whether the target is out of date.'),
   outputs: paths.optional().describe('Paths that must exist afterwards.'),
   gates: z.array(gate).optional().describe('Asked in order; each must pass.'),
-  onReject: name.optional().describe('Target that is made again when this one is rejected.'),
+  onReject: reference.optional().describe('Target that is made again when this one is rejected.'),
   attempts: count(1, 1_000).optional().describe('Failed attempts of one round before the target fails.'),
   limits: limits.optional(),
   latch: z.boolean().optional().describe('Once done it is never made again.'),

@@ -25,7 +25,7 @@ import { problemOf, type Path, type PipelineProblem } from './problems.js';
  */
 const MAX_ALIASES = 100_000;
 
-export interface Place {
+interface Place {
   readonly line: number;
   readonly column: number;
   /** The whole path exists in this file; otherwise the place is that of the nearest parent. */
@@ -199,11 +199,16 @@ const duplicateKeys = ({ file, doc, lines }: Reading): readonly PipelineProblem[
   return problems;
 };
 
+const describeError = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 const toData = (reading: Reading): { readonly value?: unknown; readonly problem?: PipelineProblem } => {
   try {
     return { value: reading.doc.toJS({ maxAliasCount: MAX_ALIASES }) };
   } catch (error) {
-    const message = `YAML: ${error instanceof Error ? error.message : String(error)}`;
+    // The stack ends when a merge key brings in the map that it is in.
+    const reason =
+      error instanceof RangeError ? 'an alias stands inside what it stands for' : describeError(error);
+    const message = `YAML: ${reason}`;
     const place = placeAt(reading.lines, startOf(reading.doc.contents) ?? 0);
     return {
       problem: problemOf(reading.file, place, { message, fix: 'write the values out instead of aliases' }),
@@ -231,36 +236,48 @@ const parse = (text: string, lines: LineCounter): Doc =>
     merge: true,
   });
 
+const read = (file: string, text: string): Reading => {
+  const lines = new LineCounter();
+  return { file, lines, doc: parse(text, lines) };
+};
+
+/** Answers where something is. */
+const createLocator = ({ doc, lines }: Reading): Pick<YamlSource, 'locate' | 'keysAt'> => {
+  const walker = createWalker(doc);
+  return {
+    locate: (path, at = 'value') => {
+      const steps = walker.walk(path);
+      const exact = steps.length === path.length;
+      const last = steps.at(-1);
+      // What is missing has no place of its own: the key of the nearest parent is where to add it.
+      const offset = last === undefined ? startOf(doc.contents) : offsetOf(last, exact ? at : 'key');
+      return { ...placeAt(lines, offset ?? 0), exact };
+    },
+    keysAt: (path) => {
+      const steps = walker.walk(path);
+      if (steps.length !== path.length) return [];
+      const node = walker.follow(path.length === 0 ? doc.contents : steps.at(-1)?.node);
+      return isMap(node) ? node.items.map(keyText) : [];
+    },
+  };
+};
+
 /** Parses a YAML text. Never throws: what is wrong with it is in `problems`. */
 export const readYaml = (file: string, text: string): YamlSource => {
   if (isTooDeep(text)) return unreadable(file, 'the YAML is nested more than 100 levels deep');
-  const lines = new LineCounter();
-  const doc = parse(text, lines);
-  const reading = { file, doc, lines };
+  const reading = read(file, text);
   const syntax = syntaxProblems(reading);
   const data = syntax.length > 0 ? {} : toData(reading);
-  const walker = createWalker(doc);
-
-  const locate = (path: Path, at: 'key' | 'value' = 'value'): Place => {
-    const steps = walker.walk(path);
-    const exact = steps.length === path.length;
-    const last = steps.at(-1);
-    // What is missing has no place of its own: the key of the nearest parent is where to add it.
-    const offset = last === undefined ? startOf(doc.contents) : offsetOf(last, exact ? at : 'key');
-    return { ...placeAt(lines, offset ?? 0), exact };
-  };
-  const keysAt = (path: Path): readonly string[] => {
-    const steps = walker.walk(path);
-    if (steps.length !== path.length) return [];
-    const node = walker.follow(path.length === 0 ? doc.contents : steps.at(-1)?.node);
-    return isMap(node) ? node.items.map(keyText) : [];
-  };
+  // The document of 10,000 targets takes 100 MB and is needed only for places. So it is let go, and made again when
+  // somebody asks for one: a file with a problem may take twice as long.
+  let locator: ReturnType<typeof createLocator> | undefined;
+  const located = (): ReturnType<typeof createLocator> => (locator ??= createLocator(read(file, text)));
   return {
     file,
     value: data.value,
     problems: [...syntax, ...duplicateKeys(reading), ...(data.problem === undefined ? [] : [data.problem])],
     broken: syntax.length > 0 || data.problem !== undefined,
-    locate,
-    keysAt,
+    locate: (path, at) => located().locate(path, at),
+    keysAt: (path) => located().keysAt(path),
   };
 };

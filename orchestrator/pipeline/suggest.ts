@@ -26,10 +26,11 @@ export const editDistance = (a: string, b: string, limit: number): number => {
   let rows: Rows = { before: [], above: Array.from({ length: b.length + 1 }, (_, at) => at) };
   for (let row = 1; row <= a.length; row += 1) {
     const current = nextRow(a, b, row, rows);
-    if (Math.min(...current) > limit) return limit + 1;
+    // A swap reaches back two rows, so one row above the limit is not yet the end.
+    if (Math.min(...current) > limit && Math.min(...rows.above) >= limit) return limit + 1;
     rows = { before: rows.above, above: current };
   }
-  return rows.above[b.length] ?? limit + 1;
+  return Math.min(rows.above[b.length] ?? limit, limit + 1);
 };
 
 /** The candidate that was probably meant, or `undefined` when none is close. */

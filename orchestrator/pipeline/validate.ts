@@ -13,6 +13,13 @@ export interface Verdict {
   readonly order: readonly Draft[];
 }
 
+/** Position in the file, where a name may stand for all items of a foreach, or be made with `{each}`. */
+const positionOf = (need: string, origin: string, scene: Scene): number => {
+  const written = scene.merged.targets.get(origin)?.needs ?? [];
+  const exact = written.indexOf(need);
+  return Math.max(0, exact >= 0 ? exact : written.findIndex((text) => text.includes('{each}')));
+};
+
 const unknownNeed = (draft: Draft, need: string, path: Path, scene: Scene): Finding => {
   if (scene.merged.dropped.has(need)) {
     const message = `\`${draft.origin}\` needs \`${need}\`, which is dropped with null`;
@@ -29,11 +36,9 @@ const unknownNeed = (draft: Draft, need: string, path: Path, scene: Scene): Find
 const needFindings = (scene: Scene): readonly Finding[] => {
   const findings: Finding[] = [];
   for (const draft of scene.drafts) {
-    const written = scene.merged.targets.get(draft.origin)?.needs;
     for (const need of draft.needs) {
       if (need !== draft.name && scene.byName.has(need)) continue;
-      // The position in the file, where a name may stand for all items of a foreach.
-      const path = ['targets', draft.origin, 'needs', Math.max(0, written?.indexOf(need) ?? 0)];
+      const path = ['targets', draft.origin, 'needs', positionOf(need, draft.origin, scene)];
       if (need === draft.name)
         findings.push({ path, message: `\`${need}\` needs itself`, fix: 'remove the name' });
       else findings.push(unknownNeed(draft, need, path, scene));
@@ -49,8 +54,7 @@ const cycleFindings = (scene: Scene, cyclic: readonly Draft[]): readonly Finding
   const behind = cyclic.filter((draft) => !members.has(draft.name) && !draft.needs.includes(draft.name));
   return cycles.map((cycle, at) => {
     const [start = '', next = ''] = cycle;
-    const draft = scene.byName.get(start);
-    const written = draft === undefined ? undefined : scene.merged.targets.get(draft.origin)?.needs;
+    const origin = scene.byName.get(start)?.origin ?? start;
     const so =
       at > 0 || behind.length === 0
         ? ''
@@ -59,7 +63,7 @@ const cycleFindings = (scene: Scene, cyclic: readonly Draft[]): readonly Finding
             3,
           )} can never be made either`;
     return {
-      path: ['targets', draft?.origin ?? start, 'needs', Math.max(0, written?.indexOf(next) ?? 0)],
+      path: ['targets', origin, 'needs', positionOf(next, origin, scene)],
       message: `prerequisites go in a circle: ${[...cycle, start].join(' -> ')} (each needs the next)${so}`,
       fix: 'remove one of these `needs`',
     };

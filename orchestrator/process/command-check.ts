@@ -14,7 +14,7 @@ import { codeOf } from './child-folder.js';
 import { watchDeadlines } from './deadlines.js';
 import { MARKER } from './process-table.js';
 import { resolveProgram } from './program.js';
-import { NOTHING_TO_STOP, endSession, findMembers } from './stop.js';
+import { endSession } from './stop.js';
 import type { Session, StopReport } from './stop.js';
 import { cutSummary } from './summary.js';
 import { tailOf } from './tail.js';
@@ -153,8 +153,7 @@ const waitFor = async (
   signal?.removeEventListener('abort', onAbort);
   cancel();
   await ending;
-  session.known.clear();
-  const left = findMembers(session).length === 0 ? NOTHING_TO_STOP : await endSession(session, graceMs);
+  const left = await endSession(session, graceMs);
   return { end: cause ?? last, leftovers: left.ended + left.left.length };
 };
 

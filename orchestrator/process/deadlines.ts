@@ -33,7 +33,7 @@ export interface Quiet {
   readonly lookedAt: Moment;
 }
 
-export const clocks = (): Moment => ({ monotonic: performance.now(), wall: Date.now() });
+const clocks = (): Moment => ({ monotonic: performance.now(), wall: Date.now() });
 
 const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
 

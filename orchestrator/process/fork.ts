@@ -137,7 +137,12 @@ const firstOf = (
     },
     stop: async (by) => {
       stoppedBy = by;
-      return (other ?? own).stop(by);
+      const report = await (other ?? own).stop(by);
+      // Whether another reaper had the claim is known only when ours is gone.
+      if (report.left.length === 0) await own.wait();
+      if (other === undefined) return report;
+      const { ended, left } = await other.stop(by);
+      return { ended: ended + report.ended, left };
     },
   };
 };

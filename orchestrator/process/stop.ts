@@ -118,12 +118,14 @@ const allGone = async (identities: readonly ProcessIdentity[], ms: number): Prom
   return true;
 };
 
+type Look = () => readonly ProcessStat[];
+
 /** TERM to what is there and to what appears meanwhile, until nothing is left or the grace is over. */
-const askToEnd = async (session: Session, graceMs: number): Promise<boolean> => {
+const askToEnd = async (session: Session, look: Look, graceMs: number): Promise<boolean> => {
   const deadline = performance.now() + graceMs;
   const asked = new Set<string>();
   for (;;) {
-    const members = findMembers(session);
+    const members = look();
     if (members.length === 0) return true;
     const fresh = members.filter((row) => !asked.has(keyOf(identityOfRow(row))));
     terminate(asked.size === 0 ? session : { ...session, leader: NOBODY }, fresh);
@@ -135,10 +137,9 @@ const askToEnd = async (session: Session, graceMs: number): Promise<boolean> => 
 /** Stands for the leader once its group was signalled: the same process is not asked twice. */
 const NOBODY: ProcessIdentity = { pid: 0, startTime: '', bootId: '' };
 
-const killAll = async (session: Session): Promise<void> => {
-  const { leader } = session;
+const killAll = async (leader: ProcessIdentity, look: Look): Promise<void> => {
   for (let pass = 0; pass < KILL_PASSES; pass += 1) {
-    const others = findMembers(session).filter((row) => row.pid !== leader.pid);
+    const others = look().filter((row) => row.pid !== leader.pid);
     if (others.length === 0) break;
     for (const row of others) signalOne(identityOfRow(row), 'SIGKILL');
     await allGone(others.map(identityOfRow), LONGEST_LOOK_MS);
@@ -154,11 +155,16 @@ const killAll = async (session: Session): Promise<void> => {
  * @param graceMs between TERM and KILL
  */
 export const endSession = async (session: Session, graceMs: number): Promise<StopReport> => {
-  if (!(await askToEnd(session, graceMs))) await killAll(session);
-  const left = findMembers(session).map(identityOfRow);
-  const seen = [...session.known.values()].filter(({ pid }) => pid !== session.leader.pid);
-  const stays = new Set(left.map(keyOf));
-  return { ended: seen.filter((identity) => !stays.has(keyOf(identity))).length, left };
+  const seen = new Set<string>();
+  const look = (): readonly ProcessStat[] => {
+    const members = findMembers(session);
+    for (const row of members) if (row.pid !== session.leader.pid) seen.add(keyOf(identityOfRow(row)));
+    return members;
+  };
+  if (await askToEnd(session, look, graceMs)) return { ended: seen.size, left: [] };
+  await killAll(session.leader, look);
+  const left = look().map(identityOfRow);
+  return { ended: seen.size - left.filter(({ pid }) => pid !== session.leader.pid).length, left };
 };
 
 /** Whether the group has a member, be it a zombie. One system call: all that a plain command is asked after its end. */

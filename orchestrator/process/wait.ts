@@ -97,8 +97,6 @@ const sessionOf = (child: Supervised): Session => ({
 const endLeftovers = async (child: Supervised, session: Session, end: ChildEnd): Promise<number> => {
   const thorough = child.worker || end.kind === 'lost' || session.known.size > 0;
   if (!thorough && !groupExists(child.identity)) return 0;
-  if (findMembers(session).length === 0) return 0;
-  session.known.clear();
   const report = await endSession(session, child.limits?.graceMs ?? GRACE_MS);
   return report.ended + report.left.length;
 };

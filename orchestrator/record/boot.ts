@@ -5,7 +5,7 @@
  * B2  A document that is missing or too short is written again from the journal in the two windows that a crash leaves:
  *     the last line wrote it, or the machine has rebooted since. Every other difference is refused.
  */
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../model/failure.js';
 import { applyLine, emptyRun, type RunState } from '../machine/run-state.js';
@@ -13,7 +13,8 @@ import { EMPTY_CHAIN, journalBytes, readJournal, type ChainHead } from '../state
 import { hasRebooted } from '../state/lock.js';
 import { readNextAction } from '../state/next-action.js';
 import type { RunDirectory } from '../state/run-dir.js';
-import { readCheckpoint } from './checkpoint.js';
+import { sealedCheckpoint, type SealedCheckpoint } from './checkpoint.js';
+import { refuseHalfRebuilt } from './rebuild-marker.js';
 
 export interface StateDocument {
   readonly name: string;
@@ -63,17 +64,60 @@ const refuse = (run: RunDirectory, name: string, message: string): Problem =>
 
 /** @throws `Problem` `record-refused` when the record and the disk disagree */
 export const boot = (directory: RunDirectory, key: Uint8Array): Booted => {
-  const documents = readDocuments(directory.state);
-  const journal = journalBytes(directory.journal);
-  const checkpoint = readCheckpoint(directory.checkpoint, key, journal);
+  for (;;) {
+    const size = statSync(directory.journal, { throwIfNoEntry: false })?.size ?? 0;
+    const documents = readDocuments(directory.state);
+    const journal = journalBytes(directory.journal);
+    try {
+      return check(directory, key, documents, journal);
+    } catch (error) {
+      // Somebody runs the ticket and wrote between the two readings: they are not of one moment, so they may differ.
+      if (journal.length === size) throw error;
+    }
+  }
+};
+
+const check = (
+  directory: RunDirectory,
+  key: Uint8Array,
+  documents: readonly StateDocument[],
+  journal: Buffer,
+): Booted => {
+  refuseHalfRebuilt(directory, key, journal);
+  const sealed = sealedCheckpoint(directory.checkpoint, key, journal);
+  const checkpoint = sealed?.fits === true ? sealed : undefined;
   const run = checkpoint?.run ?? emptyRun(directory.ticket);
   const { head, torn } = readJournal(
     journal,
     { path: directory.journal, key, from: checkpoint?.head ?? EMPTY_CHAIN },
     (line) => applyLine(run, line),
   );
+  requireTicket(directory, run);
+  if (sealed?.fits === false) requireWhole(directory, run, sealed);
   const unwritten = compareDocuments(directory, run, documents);
   return { run, head, journal, documents, unwritten, torn, nextActionSeq: nextActionSeq(directory, key, documents, run) };
+};
+
+/** The seal proves that the record is ours, not that it belongs here: a copied folder would bring its approvals along. */
+const requireTicket = (directory: RunDirectory, { opened }: RunState): void => {
+  if (opened === undefined || opened.ticket === directory.ticket) return;
+  throw new Problem({
+    kind: 'record-refused',
+    message: `the journal is that of ticket \`${opened.ticket}\`, not of \`${directory.ticket}\``,
+    where: directory.journal,
+    next: 'nothing was started. A run directory cannot be copied or renamed: remove it and run the ticket from its beginning',
+  });
+};
+
+/** A checkpoint of an earlier epoch is left over; one of this epoch that does not fit knows what the journal has lost. */
+const requireWhole = (directory: RunDirectory, run: RunState, checkpoint: SealedCheckpoint): void => {
+  if (checkpoint.run.ticket !== directory.ticket || checkpoint.run.epoch < run.epoch) return;
+  throw new Problem({
+    kind: 'record-refused',
+    message: `the journal is not the one that had ${checkpoint.head.seq} lines: lines were cut off its end, or it was replaced`,
+    where: directory.journal,
+    next: `nothing was started. Restore it; when it is the right one, remove \`${directory.checkpoint}\`, which is a cache`,
+  });
 };
 
 const compareDocuments = (

@@ -1,11 +1,12 @@
 /**
  * A cache of the replay: what the journal's first N lines come to. It may be deleted at any time. It is believed only when
- * its seal holds and the journal still begins with exactly the bytes that it was made from.
+ * its seal holds and the journal still begins with exactly the bytes that it was made from. One whose seal holds and that
+ * does not fit proves that the journal is not what it was (J2): the journal was synced before it was written.
  */
 import { createHash, createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RunState } from '../machine/run-state.js';
-import { EMPTY_CHAIN, type ChainHead } from '../state/journal.js';
+import type { ChainHead } from '../state/journal.js';
 import { replaceFile } from '../state/files.js';
 
 interface Stored {
@@ -41,8 +42,19 @@ export const writeCheckpoint = (
   replaceFile(path, `${macOf(text, key)}\n${text}`, { sync: false });
 };
 
-/** The newest state that may be believed; the beginning when there is none. */
+/** The newest state that may be believed; `undefined` when there is none. */
 export const readCheckpoint = (path: string, key: Uint8Array, journal: Buffer): Checkpoint | undefined => {
+  const sealed = sealedCheckpoint(path, key, journal);
+  return sealed?.fits === true ? sealed : undefined;
+};
+
+export interface SealedCheckpoint extends Checkpoint {
+  /** Does the journal begin with the bytes that it was made from? */
+  readonly fits: boolean;
+}
+
+/** The checkpoint if its seal holds, whatever has become of the journal. */
+export const sealedCheckpoint = (path: string, key: Uint8Array, journal: Buffer): SealedCheckpoint | undefined => {
   let file: string;
   try {
     file = readFileSync(path, 'utf8');
@@ -52,7 +64,11 @@ export const readCheckpoint = (path: string, key: Uint8Array, journal: Buffer): 
   const text = file.slice(65);
   if (file.slice(0, 64) !== macOf(text, key)) return undefined;
   const stored = JSON.parse(text) as Stored;
-  if (stored.v !== 1 || stored.head.bytes > journal.length || stored.head.bytes < EMPTY_CHAIN.bytes) return undefined;
-  if (prefixOf(journal, stored.head.bytes) !== stored.prefix) return undefined;
-  return { head: stored.head, run: { ...stored.run, targets: new Map(stored.run.targets) } as RunState };
+  if (stored.v !== 1) return undefined;
+  const { bytes } = stored.head;
+  return {
+    head: stored.head,
+    run: { ...stored.run, targets: new Map(stored.run.targets) } as RunState,
+    fits: bytes <= journal.length && prefixOf(journal, bytes) === stored.prefix,
+  };
 };

@@ -1,7 +1,8 @@
 /**
  * The single writer of a run while its lock is held.
  *
- * W1  Journal first, then believe: append and sync, then the state, then the documents, then the listeners.
+ * W1  Journal first, then believe: append and sync, then the state, then the documents, then the listeners. An event that
+ *     cannot follow is refused before it is written.
  * W2  Nobody writes under `state/` while a child is running; a 99 that says less is better than one that guesses.
  * W3  The journal is the one file that is synced: the documents' text is in it, 99 follows from it, and boot makes
  *     again what a power cut took.
@@ -10,8 +11,9 @@ import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { isoTime, type Clock } from '../model/clock.js';
 import type { DocumentWrite, JournalLine, RunEvent } from '../model/event.js';
 import type { Pipeline } from '../model/pipeline.js';
-import { applyLine, targetState, type RunState } from '../machine/run-state.js';
+import { applyLine, nextStates, targetState, type RunState } from '../machine/run-state.js';
 import type { TargetValue } from '../machine/target-machine.js';
+import { crossing } from '../state/crossing.js';
 import { replaceFile, writeAll, writeOnce } from '../state/files.js';
 import { journalBytes, openJournal } from '../state/journal.js';
 import { nextActionDocument } from '../state/next-action.js';
@@ -66,8 +68,10 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
     record: (event) => {
       const names = namesIn(event);
       const before = names.map((name): TargetValue => targetState(run, name).value);
-      const line = journal.append(event, isoTime(clock));
-      applyLine(run, line);
+      const at = isoTime(clock);
+      const next = nextStates(run, event, at);
+      const line = journal.append(event, at);
+      applyLine(run, line, next);
       for (const [index, name] of names.entries()) track(tracker, run, name, before[index] ?? 'pending');
       for (const write of documentsIn(event)) writeDocument(directory, write);
       options.onLine?.(line);
@@ -104,7 +108,9 @@ const writeDocument = (directory: RunDirectory, write: DocumentWrite): void => {
 const append = (path: string, text: string | Uint8Array): void => {
   const fd = openSync(path, 'a', 0o644);
   try {
+    crossing('append document');
     writeAll(fd, text);
+    crossing('appended document');
   } finally {
     closeSync(fd);
   }
@@ -115,7 +121,8 @@ const restoreDocument = (directory: RunDirectory, run: RunState, name: string): 
   const path = directory.document(name as DocumentName);
   const expected = Buffer.from(run.documents[name] ?? '');
   const size = statSync(path, { throwIfNoEntry: false })?.size;
-  if (size !== undefined) append(path, expected.subarray(size));
-  else if (name === '30_critic_summary.md') append(path, expected);
-  else writeOnce(path, expected, { sync: false });
+  if (name === '30_critic_summary.md') append(path, expected.subarray(size ?? 0));
+  else if (size === undefined) writeOnce(path, expected, { sync: false });
+  // Read-only, so that it cannot be appended to; the bytes that are there stay what they are.
+  else replaceFile(path, expected, { mode: 0o444, sync: false });
 };

@@ -13,10 +13,12 @@ export interface Tracker {
   readonly notable: Set<string>;
   /** Targets whose child may be alive. */
   readonly withChild: Set<string>;
+  /** So many targets at the front of the pipeline are done; a hint for the search of the next one. */
+  front: number;
 }
 
 export const trackerOf = (run: RunState): Tracker => {
-  const tracker: Tracker = { done: 0, abandoned: 0, notable: new Set(), withChild: new Set() };
+  const tracker: Tracker = { done: 0, abandoned: 0, notable: new Set(), withChild: new Set(), front: 0 };
   for (const name of run.targets.keys()) track(tracker, run, name, 'pending');
   return tracker;
 };
@@ -25,6 +27,7 @@ export const trackerOf = (run: RunState): Tracker => {
 export const track = (tracker: Tracker, run: RunState, name: string, before: TargetValue): void => {
   const { value, context } = targetState(run, name);
   if (before === 'done') tracker.done -= 1;
+  if (before === 'done' && value !== 'done') tracker.front = 0;
   if (value === 'done') tracker.done += 1;
   if (before === 'abandoned') tracker.abandoned -= 1;
   if (value === 'abandoned') tracker.abandoned += 1;

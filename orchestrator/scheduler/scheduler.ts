@@ -3,9 +3,13 @@
  * effects; what it reaches settles, and frees what waits for it.
  *
  * S1  A target is driven by one loop at a time.
- * S2  A target settles when it is up to date and so is everything above it. Only settled prerequisites free a target.
+ * S2  A target settles when it is up to date and so is everything above it. Only settled prerequisites free a target, for
+ *     every attempt anew.
  * S3  Each step costs what its own edges cost; nothing walks all targets but the start.
- * S4  The limit is on the fork, inside the effects, never on a target: a target that waits for another holds no slot.
+ * S4  What went out of date is made again only when nothing below it is in flight any more: two critics of one diff both
+ *     finish before its next round begins.
+ * S5  After an effect that threw, nothing is started; what is in flight ends, then the error is thrown.
+ * S6  The limit is on the fork, inside the effects, never on a target: a target that waits for another holds no slot.
  */
 import type { Pipeline, Target } from '../model/pipeline.js';
 import type { TargetValue } from '../machine/target-machine.js';
@@ -76,6 +80,23 @@ const wantedOf = (pipeline: Pipeline, index: Map<string, number>, until: string 
   return wanted;
 };
 
+const isFree = (node: Node): boolean => node.unmet === 0 && !node.settled && !node.driven;
+
+/** Positions of all targets below `start` that an effect is at work on. */
+const inFlightBelow = (nodes: readonly Node[], start: number): Set<number> => {
+  const found = new Set<number>();
+  const seen = new Set([start]);
+  const stack = [...(nodes[start]?.dependants ?? [])];
+  while (stack.length > 0) {
+    const position = stack.pop() ?? -1;
+    if (seen.has(position)) continue;
+    seen.add(position);
+    if (nodes[position]?.driven === true) found.add(position);
+    stack.push(...(nodes[position]?.dependants ?? []));
+  }
+  return found;
+};
+
 export const runScheduler = async (options: SchedulerOptions): Promise<SchedulerOutcome> => {
   const nodes = buildNodes(options.pipeline, options.until);
   const index = new Map(options.pipeline.targets.map(({ name }, position) => [name, position]));
@@ -84,10 +105,13 @@ export const runScheduler = async (options: SchedulerOptions): Promise<Scheduler
   const queue: number[] = [];
   let made = 0;
   let failure: { readonly error: unknown } | undefined;
+  /** S4: what is out of date → what is in flight below it. */
+  const heldUp = new Map<number, Set<number>>();
 
+  const isOver = (): boolean => failure !== undefined || options.halted();
   const enqueueReady = (position: number): void => {
     const node = nodes[position];
-    if (node !== undefined && node.wanted && node.unmet === 0 && !node.settled && !node.driven) queue.push(position);
+    if (node !== undefined && node.wanted && isFree(node) && !heldUp.has(position)) queue.push(position);
   };
   const settle = (node: Node): void => {
     node.settled = true;
@@ -112,7 +136,18 @@ export const runScheduler = async (options: SchedulerOptions): Promise<Scheduler
         stack.push(dependant);
       }
     }
+    const below = inFlightBelow(nodes, start);
+    if (below.size > 0) heldUp.set(start, below);
     enqueueReady(start);
+  };
+  /** It is no longer in flight: what waited for that may go on. */
+  const land = (position: number): void => {
+    for (const [waiting, below] of heldUp) {
+      below.delete(position);
+      if (below.size > 0) continue;
+      heldUp.delete(waiting);
+      enqueueReady(waiting);
+    }
   };
   const drive = async (node: Node, position: number): Promise<void> => {
     for (let steps = 0; ; steps += 1) {
@@ -120,6 +155,8 @@ export const runScheduler = async (options: SchedulerOptions): Promise<Scheduler
       const effect = options.effects[value];
       // A target that was done when it was judged is made again; one that has become so has arrived.
       if (effect === undefined || (value === 'done' && steps > 0)) break;
+      // Another attempt is a new start.
+      if (value === 'pending' && (node.unmet > 0 || isOver())) break;
       const result = await effect(node.target);
       if (result.kind === 'halted') break;
       if (result.kind === 'invalidated') {
@@ -137,11 +174,11 @@ export const runScheduler = async (options: SchedulerOptions): Promise<Scheduler
   };
   const judge = (position: number): void => {
     const node = nodes[position];
-    if (node === undefined || node.settled || node.driven || node.unmet > 0) return;
+    if (node === undefined || !isFree(node) || heldUp.has(position)) return;
     const freshness = options.freshness(node.target);
     options.onJudged?.(node.target, freshness);
     if (freshness.kind === 'fresh' || freshness.kind === 'held') settle(node);
-    if (freshness.kind !== 'stale' || options.halted()) return;
+    if (freshness.kind !== 'stale' || isOver()) return;
     node.driven = true;
     inFlight += 1;
     void drive(node, position)
@@ -150,14 +187,24 @@ export const runScheduler = async (options: SchedulerOptions): Promise<Scheduler
       })
       .finally(() => {
         inFlight -= 1;
+        land(position);
         wake();
       });
+  };
+  const judgeAll = (): void => {
+    for (let head = 0; head < queue.length; head += 1) judge(queue[head] ?? -1);
+    queue.length = 0;
   };
 
   for (const position of nodes.keys()) enqueueReady(position);
   for (;;) {
-    for (let head = 0; head < queue.length; head += 1) judge(queue[head] ?? -1);
-    queue.length = 0;
+    try {
+      judgeAll();
+    } catch (error) {
+      // S5: what is in flight must not be left behind.
+      failure ??= { error };
+      queue.length = 0;
+    }
     if (inFlight === 0) break;
     await new Promise<void>((resolve) => {
       wake = resolve;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readSync, readdirSync, statSync, type Stats } from 'node:fs';
+import { closeSync, lstatSync, openSync, readSync, readdirSync, readlinkSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
-import type { Digest } from '../model/digest.js';
+import { digestOf, type Digest } from '../model/digest.js';
 import type { FileStat } from '../model/event.js';
 
 /** A file whose mtime is this close to the moment it was hashed may change again without a visible change of its stat. */
@@ -11,7 +11,10 @@ const CHUNK = 1 << 20;
 
 /** Digests of files below one folder, remembered by stat. The memory is the caller's, and safe to lose. */
 export interface FileDigests {
-  /** `undefined` when there is no such file. A folder has the digest of all that is in it. */
+  /**
+   * `undefined` when there is no such file. A folder has the digest of all that is in it; a link in it counts as where it
+   * leads, and is not followed, because it may lead back. What is neither file nor folder is not opened: a pipe has no end.
+   */
   readonly digest: (path: string) => Digest | undefined;
   /** Did any remembered digest change or arrive? */
   readonly learned: () => boolean;
@@ -22,6 +25,18 @@ const isSame = (known: FileStat, stat: Stats): boolean =>
   known.size === stat.size &&
   known.ctimeMs === stat.ctimeMs &&
   known.ino === stat.ino;
+
+type Look = (path: string, options: { readonly throwIfNoEntry: false }) => Stats | undefined;
+
+/** `undefined` when there is no such entry, also because something above it is a file or a link that leads nowhere. */
+const statOf = (look: Look, path: string): Stats | undefined => {
+  try {
+    return look(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (['ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+};
 
 const hashFile = (path: string): Digest => {
   const hash = createHash('sha256');
@@ -52,18 +67,25 @@ export const fileDigests = (
     }
     return digest;
   };
-  const digest = (path: string): Digest | undefined => {
-    const stat = statSync(join(root, path), { throwIfNoEntry: false });
-    if (stat === undefined) return undefined;
-    return stat.isDirectory() ? ofFolder(path) : ofFile(path, stat);
+  const ofAny = (path: string, stat: Stats): Digest => {
+    if (stat.isFile()) return ofFile(path, stat);
+    if (stat.isDirectory()) return ofFolder(path);
+    return digestOf(stat.isSymbolicLink() ? `link to ${readlinkSync(join(root, path))}` : 'neither file nor folder');
   };
   const ofFolder = (path: string): Digest => {
     const hash = createHash('sha256');
     for (const name of readdirSync(join(root, path)).toSorted()) {
       if (name === '.git') continue;
-      hash.update(`${name}\0${digest(`${path}/${name}`) ?? ''}\n`);
+      const stat = statOf(lstatSync, join(root, path, name));
+      hash.update(`${name}\0${stat === undefined ? '' : ofAny(`${path}/${name}`, stat)}\n`);
     }
     return `sha256:${hash.digest('hex')}`;
   };
-  return { digest, learned: () => learned };
+  return {
+    digest: (path) => {
+      const stat = statOf(statSync, join(root, path));
+      return stat === undefined ? undefined : ofAny(path, stat);
+    },
+    learned: () => learned,
+  };
 };

@@ -18,6 +18,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { Problem } from '../model/failure.js';
+import { crossing } from './crossing.js';
 
 let counter = 0;
 
@@ -35,6 +36,7 @@ export const writeAll = (fd: number, data: string | Uint8Array): number => {
 };
 
 export const syncFolder = (folder: string): void => {
+  crossing(`sync folder ${basename(folder)}`);
   const fd = openSync(folder, 'r');
   try {
     fsyncSync(fd);
@@ -43,10 +45,22 @@ export const syncFolder = (folder: string): void => {
   }
 };
 
+/** In a container pids repeat: a name that a crash left is passed over, not tripped over. */
+const openTemporary = (path: string, mode: number): { readonly temporary: string; readonly fd: number } => {
+  for (;;) {
+    const temporary = temporaryName(path);
+    try {
+      return { temporary, fd: openSync(temporary, 'wx', mode) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+};
+
 const writeTemporary = (path: string, data: string | Uint8Array, options: WriteOptions): string => {
-  const temporary = temporaryName(path);
-  const fd = openSync(temporary, 'wx', options.mode ?? 0o644);
+  const { temporary, fd } = openTemporary(path, options.mode ?? 0o644);
   try {
+    crossing(`write ${basename(path)}`);
     writeAll(fd, data);
     if (options.sync) fdatasyncSync(fd);
   } catch (error) {
@@ -69,7 +83,9 @@ interface WriteOptions {
 export const replaceFile = (path: string, data: string | Uint8Array, options: WriteOptions): void => {
   const temporary = writeTemporary(path, data, options);
   try {
+    crossing(`rename ${basename(path)}`);
     renameSync(temporary, path);
+    crossing(`renamed ${basename(path)}`);
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
@@ -84,7 +100,9 @@ export const replaceFile = (path: string, data: string | Uint8Array, options: Wr
 export const writeOnce = (path: string, data: string | Uint8Array, { mode = 0o444, sync }: WriteOptions): void => {
   const temporary = writeTemporary(path, data, { mode, sync });
   try {
+    crossing(`link ${basename(path)}`);
     linkSync(temporary, path);
+    crossing(`linked ${basename(path)}`);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new Problem({

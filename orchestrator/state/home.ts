@@ -60,6 +60,12 @@ export const sealKey = (home: string): Buffer => {
   return readFileSync(path);
 };
 
+/**
+ * The key if it is there; it is not made.
+ * @throws `Problem` `record-refused` as `sealKey`
+ */
+export const existingKey = (home: string): Buffer | undefined => readKey(join(home, 'key'));
+
 const readKey = (path: string): Buffer | undefined => {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return undefined;

@@ -26,7 +26,7 @@ type Reading<T> = { readonly kind: 'read'; readonly value: T } | { readonly kind
 /** What a start time or a boot id says when the system does not tell. It never counts as a match or as a difference. */
 const UNKNOWN = 'unknown';
 /** `ps` prints local time in the local language unless told otherwise; the reaper asks it in the same way. */
-export const PS_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC0' } as const;
+const PS_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC0' } as const;
 
 const buffer = Buffer.allocUnsafe(4096);
 

@@ -13,7 +13,7 @@ export interface Directive {
   readonly digest: Digest;
 }
 
-const NAME = /^([0-9]{4,})\.md$/;
+const NAME = /^([0-9]{4,15})\.md$/;
 
 const fileName = (id: number): string => `${String(id).padStart(4, '0')}.md`;
 
@@ -41,6 +41,7 @@ const directiveIds = (inbox: string): number[] =>
     ? readdirSync(inbox)
         .map((name) => NAME.exec(name)?.[1])
         .filter((digits) => digits !== undefined)
+        .filter((digits) => fileName(Number(digits)) === `${digits}.md`)
         .map(Number)
         .toSorted((a, b) => a - b)
     : [];

@@ -13,6 +13,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { closeSync, constants, fdatasyncSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import type { RunEvent, JournalLine } from '../model/event.js';
 import { Problem } from '../model/failure.js';
+import { crossing } from './crossing.js';
 import { syncFolder, writeAll } from './files.js';
 import { dirname } from 'node:path';
 
@@ -30,13 +31,15 @@ export const EMPTY_CHAIN: ChainHead = { seq: 0, hash: '0'.repeat(64), bytes: 0 }
 const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex');
 
 const PREV = ',"prev":"';
+/** What follows a line's body, always ASCII: `prev`, its 64 digits, `mac`, its 64 digits. */
+const TAIL_BYTES = PREV.length + 64 + '","mac":"'.length + 64 + '"}'.length;
 
 const encode = (line: JournalLine, prev: string, key: Uint8Array): string => {
   const body = JSON.stringify(line).slice(0, -1);
   return `${body}${PREV}${prev}","mac":"${macOf(body, prev, key)}"}`;
 };
 
-const macOf = (body: string, prev: string, key: Uint8Array): string =>
+const macOf = (body: string | Uint8Array, prev: string, key: Uint8Array): string =>
   createHmac('sha256', key).update(prev).update(body).digest('hex');
 
 const refused = (path: string, seq: number, message: string): Problem =>
@@ -67,10 +70,10 @@ export const readJournal = (
 ): { readonly head: ChainHead; readonly torn: number } => {
   let { seq, hash, bytes: offset } = options.from ?? EMPTY_CHAIN;
   for (let end = bytes.indexOf(10, offset); end !== -1; end = bytes.indexOf(10, offset)) {
-    const text = bytes.toString('utf8', offset, end);
-    visit(decode(text, { seq: seq + 1, hash, options }));
+    const line = bytes.subarray(offset, end);
+    visit(decode(line, { seq: seq + 1, hash, options }));
     seq += 1;
-    hash = sha256(text);
+    hash = sha256(line);
     offset = end + 1;
   }
   return { head: { seq, hash, bytes: offset }, torn: bytes.length - offset };
@@ -82,17 +85,16 @@ interface Expected {
   readonly options: ReadOptions;
 }
 
-const decode = (text: string, { seq, hash, options }: Expected): JournalLine => {
-  const cut = text.lastIndexOf(PREV);
-  const tail = text.slice(cut);
-  const match = /^,"prev":"([0-9a-f]{64})","mac":"([0-9a-f]{64})"\}$/.exec(tail);
-  if (cut === -1 || match === null) throw refused(options.path, seq, 'it is not a journal line');
+/** Bytes, not text: what is no UTF-8 would read like the replacement character that a line may well contain. */
+const decode = (bytes: Buffer, { seq, hash, options }: Expected): JournalLine => {
+  const body = bytes.subarray(0, Math.max(0, bytes.length - TAIL_BYTES));
+  const match = /^,"prev":"([0-9a-f]{64})","mac":"([0-9a-f]{64})"\}$/.exec(bytes.toString('latin1', body.length));
+  if (match === null) throw refused(options.path, seq, 'it is not a journal line');
   if (match[1] !== hash) throw refused(options.path, seq, 'it does not follow the line before it (hash chain broken)');
-  const body = text.slice(0, cut);
   if (options.key !== undefined && match[2] !== macOf(body, hash, options.key)) {
     throw refused(options.path, seq, 'its seal was not made with your key');
   }
-  const line = parse(`${body}}`);
+  const line = parse(`${body.toString('utf8')}}`);
   if (line === undefined || line.seq !== seq) throw refused(options.path, seq, 'its number or its JSON is wrong');
   if (line.v !== 1) throw refused(options.path, seq, `format ${String(line.v)} is newer than this orchestrate`);
   return line;
@@ -104,6 +106,32 @@ const parse = (text: string): JournalLine | undefined => {
   } catch {
     return undefined;
   }
+};
+
+export interface Composed {
+  readonly lines: readonly JournalLine[];
+  readonly text: string;
+  readonly head: ChainHead;
+}
+
+/** A whole journal from its first line, sealed and chained, to be written in one piece. */
+export const composeJournal = (
+  events: readonly { readonly event: RunEvent; readonly at: string }[],
+  key: Uint8Array,
+): Composed => {
+  let { seq, hash, bytes } = EMPTY_CHAIN;
+  const lines: JournalLine[] = [];
+  const texts: string[] = [];
+  for (const { event, at } of events) {
+    seq += 1;
+    const line: JournalLine = { v: 1, seq, at, event };
+    const text = encode(line, hash, key);
+    hash = sha256(text);
+    bytes += Buffer.byteLength(text) + 1;
+    lines.push(line);
+    texts.push(`${text}\n`);
+  }
+  return { lines, text: texts.join(''), head: { seq, hash, bytes } };
 };
 
 /** The bytes of the journal; empty when there is none. */
@@ -132,18 +160,26 @@ export const openJournal = (path: string, key: Uint8Array, at: ChainHead): Journ
     fdatasyncSync(fd);
   }
   let head = at;
+  let broken: unknown;
   return {
     head: () => head,
     append: (event, time) => {
+      if (broken !== undefined) throw broken;
       const line: JournalLine = { v: 1, seq: head.seq + 1, at: time, event };
       const text = encode(line, head.hash, key);
       try {
+        crossing(`append ${event.type}`);
         const written = writeAll(fd, `${text}\n`);
+        crossing(`appended ${event.type}`);
         fdatasyncSync(fd);
+        crossing(`synced ${event.type}`);
         head = { seq: line.seq, hash: sha256(text), bytes: head.bytes + written };
       } catch (error) {
         // A line that could not be synced did not happen: what of it reached the file must not be read later.
+        broken = error;
         ftruncateSync(fd, head.bytes);
+        // J3: only when that is cut off may another line follow.
+        broken = undefined;
         throw error;
       }
       return line;

@@ -11,7 +11,9 @@ export interface NextAction {
   readonly seq: number;
   readonly pipeline: Digest;
   readonly state: string;
-  /** Targets in order. */
+  readonly total: number;
+  readonly done: number;
+  /** Targets in order; of more than `BOARD_LINES` only those that are neither pending nor done. */
   readonly board: readonly BoardLine[];
   readonly lastCompleted: string;
   readonly nextAction: string;
@@ -26,24 +28,31 @@ export interface BoardLine {
 }
 
 /** Lines of the readerboard; what is longer is counted. */
-const BOARD_LINES = 24;
+export const BOARD_LINES = 24;
 
-const boardLines = (board: readonly BoardLine[]): string[] => {
+/** Enough for the longest `orchestrate approve` that there can be, whole. */
+const NEXT_CHARACTERS = 500;
+
+const boardLines = ({ board, done, total }: NextAction): string[] => {
   const line = ({ mark, number, name, note }: BoardLine): string =>
     `[${mark}] ${number} ${name}${note === '' ? '' : ` – ${oneLine(note, 120)}`}`;
-  if (board.length <= BOARD_LINES) return board.map(line);
-  const notable = board.filter(({ mark }) => mark === '>' || mark === '!');
-  const done = board.filter(({ mark }) => mark === 'x').length;
+  if (total <= BOARD_LINES) return board.map(line);
   return [
-    `${done} of ${board.length} targets are done`,
-    ...notable.slice(0, BOARD_LINES).map(line),
-    ...(notable.length > BOARD_LINES ? [`and ${notable.length - BOARD_LINES} more that are not at rest`] : []),
+    `${done} of ${total} targets are done`,
+    ...board.slice(0, BOARD_LINES).map(line),
+    ...(board.length > BOARD_LINES ? [`and ${board.length - BOARD_LINES} more that are not at rest`] : []),
   ];
 };
 
+/** Targets that are named as current; the rest is on the readerboard. */
+const CURRENT_TARGETS = 5;
+
 const body = (next: NextAction): string => {
   const current = next.board.filter(({ mark }) => mark === '>' || mark === '!');
-  const names = current.slice(0, 5).map(({ number, name, note }) => `${number} ${name}${note === '' ? '' : ` (${oneLine(note, 120)})`}`);
+  const names = current
+    .slice(0, CURRENT_TARGETS)
+    .map(({ number, name, note }) => `${number} ${name}${note === '' ? '' : ` (${oneLine(note, 120)})`}`);
+  if (current.length > CURRENT_TARGETS) names.push(`and ${current.length - CURRENT_TARGETS} more`);
   const directives = next.directives.slice(-8).map(({ id, text, delivered }) =>
     quote(`${String(id).padStart(4, '0')} ${delivered ? 'handed to a worker' : 'for the next worker'}: ${text}`),
   );
@@ -51,8 +60,8 @@ const body = (next: NextAction): string => {
     '# Next action\n',
     `Current Target: ${names.length === 0 ? 'none' : names.join('; ')}`,
     `Last Completed Step: ${next.lastCompleted}`,
-    `Next Permitted Action: ${next.nextAction}\n`,
-    `## Readerboard\n${boardLines(next.board).join('\n')}\n`,
+    `Next Permitted Action: ${oneLine(next.nextAction, NEXT_CHARACTERS)}\n`,
+    `## Readerboard\n${boardLines(next).join('\n')}\n`,
     ...(directives.length === 0 ? [] : [`## Directives\n${directives.join('\n')}\n`]),
   ].join('\n');
 };
@@ -79,22 +88,33 @@ export const readNextAction = (
   document: string,
   key: Uint8Array,
 ): { readonly seq: number; readonly pipeline: string } | { readonly problem: string } => {
-  const match =
-    /^---\ndocument: "next-action"\nticket: (".*")\nepoch: (\d+)\nseq: (\d+)\npipeline: (".*")\nstate: (".*")\nseal: "([0-9a-f]{64})"\n---\n/.exec(
-      document,
-    );
+  const match = FRONT_MATTER.exec(document);
   if (match === null) return { problem: 'its front matter is not what orchestrate writes' };
-  const [head, ticket, epoch, seq, pipeline, state, seal] = match as unknown as string[];
+  const [head = '', ticket = '', epoch, seq, pipeline = '', state = '', seal] = match;
   const fields = {
     document: 'next-action',
-    ticket: JSON.parse(ticket ?? '""') as string,
+    ticket: textIn(ticket),
     epoch: Number(epoch),
     seq: Number(seq),
-    pipeline: JSON.parse(pipeline ?? '""') as string,
-    state: JSON.parse(state ?? '""') as string,
+    pipeline: textIn(pipeline),
+    state: textIn(state),
   };
-  if (sealOf(fields, document.slice((head ?? '').length), key) !== seal) {
+  // The seal is over the values: another spelling of them (`007`, an escape in a string) would pass it.
+  if (frontMatter({ ...fields, seal }) !== head) return { problem: 'its front matter is not what orchestrate writes' };
+  if (sealOf(fields, document.slice(head.length), key) !== seal) {
     return { problem: 'its seal does not match its text' };
   }
-  return { seq: fields.seq, pipeline: fields.pipeline };
+  return { seq: fields.seq, pipeline: String(fields.pipeline) };
+};
+
+const FRONT_MATTER =
+  /^---\ndocument: "next-action"\nticket: (".*")\nepoch: (\d+)\nseq: (\d+)\npipeline: (".*")\nstate: (".*")\nseal: "([0-9a-f]{64})"\n---\n/;
+
+/** A JSON string's text; what is no JSON stays as it is, and is then spelt differently. */
+const textIn = (json: string): unknown => {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return json;
+  }
 };

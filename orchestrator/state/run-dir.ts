@@ -34,6 +34,9 @@ export const stateFolder = (mainRoot: string): string => join(mainRoot, '.orches
 
 export const storePath = (mainRoot: string): string => join(stateFolder(mainRoot), 'store.git');
 
+/** Index of the snapshots of a ticket's tree. A cache: it is made again from the base when it is missing. */
+export const indexPath = (mainRoot: string, ticket: string): string => join(storePath(mainRoot), `index-${ticket}`);
+
 export const runDirectory = (mainRoot: string, ticket: string): RunDirectory => {
   const path = join(stateFolder(mainRoot), ticket);
   const state = join(path, 'state');

@@ -7,12 +7,6 @@ import { promisify } from 'node:util';
 const REPOSITORY = resolve(import.meta.dirname, '../..');
 const BUILD = join(REPOSITORY, 'scripts/build.mjs');
 
-/** Builds this repository if it is out of date. @returns the path of the binary */
-export const builtCli = async (): Promise<string> => {
-  await promisify(execFile)(process.execPath, [BUILD], { cwd: REPOSITORY });
-  return join(REPOSITORY, 'dist/orchestrate.cjs');
-};
-
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
@@ -41,11 +35,11 @@ export class BuiltProject {
     writeFileSync(file, text);
   }
 
-  /** The bundle's `main`, by its body; `argv` and `io` are in scope. */
+  /** The bundle's `main`, by its body; `argv` and `options` are in scope. */
   writeMain(body: string, imports = ''): void {
     this.write(
       'orchestrator/cli/main.ts',
-      `${imports}\nexport async function main(argv: readonly string[], io: any): Promise<number> {\n${body}\n}\n`,
+      `${imports}\nexport async function main(argv: readonly string[], options: any): Promise<number> {\n${body}\n}\n`,
     );
   }
 

@@ -1,6 +1,14 @@
 /** Children for tests: requests, gates that a test opens by hand, and looks at the process table. */
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -92,13 +100,6 @@ export const textOf = (path: string): string => (existsSync(path) ? readFileSync
 export const pidFrom = async (path: string): Promise<number> => {
   await until(() => textOf(path).endsWith('\n'), path);
   return Number(textOf(path));
-};
-
-export const identityFrom = async (path: string): Promise<ProcessIdentity> => {
-  const pid = await pidFrom(path);
-  const identity = identityOf(pid);
-  if (identity === undefined) throw new Error(`pid ${pid} of ${path} is gone`);
-  return identity;
 };
 
 export const isAlive = (pid: number): boolean => {

@@ -39,7 +39,7 @@ test('writes the binary, the bundle and the library; the scripted worker when th
 
 test('keeps dependencies out of the library and inside the bundle', async () => {
   project.writeMain(
-    'io.stdout.write(JSON.stringify(parse("a: 1"))); return 0;',
+    'process.stdout.write(JSON.stringify(parse("a: 1"))); return 0;',
     "import { parse } from 'yaml';",
   );
   await project.build();

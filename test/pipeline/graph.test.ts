@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { dependents, downstream, findCycles, frontier, layersOf, topologicalOrder } from '../../orchestrator/pipeline/graph.js';
+import {
+  dependents,
+  downstream,
+  findCycles,
+  frontier,
+  layersOf,
+  topologicalOrder,
+} from '../../orchestrator/pipeline/graph.js';
 
 interface Node {
   readonly name: string;
@@ -18,12 +25,17 @@ const dag = fc
   .chain((size) =>
     fc.tuple(
       fc.array(fc.tuple(fc.nat(size - 1), fc.nat(size - 1)), { maxLength: 60 }),
-      fc.shuffledSubarray(Array.from({ length: size }, (_, at) => at), { minLength: size, maxLength: size }),
+      fc.shuffledSubarray(
+        Array.from({ length: size }, (_, at) => at),
+        { minLength: size, maxLength: size },
+      ),
     ),
   )
   .map(([pairs, numbers]) =>
     numbers.map((number, at): Node => {
-      const needs = pairs.filter(([a, b]) => Math.max(a, b) === at && a !== b).map(([a, b]) => `n${Math.min(a, b)}`);
+      const needs = pairs
+        .filter(([a, b]) => Math.max(a, b) === at && a !== b)
+        .map(([a, b]) => `n${Math.min(a, b)}`);
       return { name: `n${at}`, number, needs: [...new Set(needs)] };
     }),
   )
@@ -31,22 +43,29 @@ const dag = fc
 
 const anyGraph = fc
   .integer({ min: 1, max: 14 })
-  .chain((size) => fc.array(fc.array(fc.nat(size - 1), { maxLength: 3 }), { minLength: size, maxLength: size }))
+  .chain((size) =>
+    fc.array(fc.array(fc.nat(size - 1), { maxLength: 3 }), { minLength: size, maxLength: size }),
+  )
   .map((edges) =>
-    edges.map((needs, at): Node => ({ name: `n${at}`, number: at, needs: [...new Set(needs)].map((to) => `n${to}`) })),
+    edges.map((needs, at): Node => ({
+      name: `n${at}`,
+      number: at,
+      needs: [...new Set(needs)].map((to) => `n${to}`),
+    })),
   );
+
+/** Adds what the members of a set need; tells whether there was anything new. */
+const grow = (set: Set<string>, up: ReadonlyMap<string, ReadonlySet<string>>): boolean => {
+  const found = Array.from(set, (name) => [...(up.get(name) ?? [])]).flat();
+  const before = set.size;
+  for (const name of found) set.add(name);
+  return set.size > before;
+};
 
 /** All pairs by repeated closure: slow, and obviously right. */
 const reaches = (nodes: readonly Node[]): ReadonlyMap<string, ReadonlySet<string>> => {
   const up = new Map(nodes.map(({ name, needs }): [string, Set<string>] => [name, new Set(needs)]));
-  for (let changed = true; changed; ) {
-    changed = false;
-    for (const set of up.values()) {
-      const before = set.size;
-      for (const name of [...set]) for (const further of up.get(name) ?? []) set.add(further);
-      changed ||= set.size > before;
-    }
-  }
+  while (Array.from(up.values(), (set) => grow(set, up)).some(Boolean));
   return up;
 };
 
@@ -54,7 +73,9 @@ const reaches = (nodes: readonly Node[]): ReadonlyMap<string, ReadonlySet<string
 const bruteOrder = (nodes: readonly Node[]): readonly string[] => {
   const done: string[] = [];
   while (done.length < nodes.length) {
-    const ready = nodes.filter(({ name, needs }) => !done.includes(name) && needs.every((need) => done.includes(need)));
+    const ready = nodes.filter(
+      ({ name, needs }) => !done.includes(name) && needs.every((need) => done.includes(need)),
+    );
     const next = ready.toSorted((a, b) => a.number - b.number)[0];
     if (next === undefined) break;
     done.push(next.name);
@@ -95,7 +116,9 @@ describe('cycles', () => {
   test('there is one a knot, it is closed, and only when a node reaches itself through another', () => {
     fc.assert(
       fc.property(anyGraph, (nodes) => {
-        const up = reaches(nodes.map((node) => ({ ...node, needs: node.needs.filter((need) => need !== node.name) })));
+        const up = reaches(
+          nodes.map((node) => ({ ...node, needs: node.needs.filter((need) => need !== node.name) })),
+        );
         const inKnot = nodes.filter(({ name }) => up.get(name)?.has(name) === true);
         const cycles = findCycles(nodes);
         expect(cycles.length > 0).toBe(inKnot.length > 0);
@@ -106,8 +129,15 @@ describe('cycles', () => {
           }
           expect(new Set(cycle).size).toBe(cycle.length);
         }
-        const knotOf = (name: string) => inKnot.filter((other) => up.get(name)?.has(other.name) && up.get(other.name)?.has(name));
-        const knots = new Set(inKnot.map(({ name }) => knotOf(name).map((other) => other.name).join(' ')));
+        const knotOf = (name: string) =>
+          inKnot.filter((other) => up.get(name)?.has(other.name) && up.get(other.name)?.has(name));
+        const knots = new Set(
+          inKnot.map(({ name }) =>
+            knotOf(name)
+              .map((other) => other.name)
+              .join(' '),
+          ),
+        );
         expect(cycles).toHaveLength(knots.size);
       }),
     );
@@ -127,7 +157,9 @@ describe('frontier', () => {
   test('is the active nodes and all that a path leads from to them, as brute force finds it', () => {
     fc.assert(
       fc.property(dag, fc.array(fc.nat(23), { maxLength: 4 }), (nodes, picks) => {
-        const active = picks.map((pick) => `n${pick}`).filter((name) => nodes.some((node) => node.name === name));
+        const active = picks
+          .map((pick) => `n${pick}`)
+          .filter((name) => nodes.some((node) => node.name === name));
         const up = reaches(nodes);
         const expected = new Set(active.flatMap((name) => [name, ...(up.get(name) ?? [])]));
         expect(frontier(nodes, active)).toEqual(expected);
@@ -152,7 +184,9 @@ describe('frontier', () => {
       fc.property(dag, (nodes) => {
         const up = reaches(nodes);
         for (const { name } of nodes) {
-          const after = nodes.filter((node) => up.get(node.name)?.has(name) === true).map((node) => node.name);
+          const after = nodes
+            .filter((node) => up.get(node.name)?.has(name) === true)
+            .map((node) => node.name);
           expect(downstream(nodes, [name])).toEqual(new Set([name, ...after]));
         }
       }),
@@ -165,7 +199,9 @@ test('reverse edges are the edges, turned round', () => {
   fc.assert(
     fc.property(dag, (nodes) => {
       const pairs = [...dependents(nodes)].flatMap(([from, names]) => names.map((to) => `${from} ${to}`));
-      expect(pairs.toSorted()).toEqual(nodes.flatMap(({ name, needs }) => needs.map((need) => `${need} ${name}`)).toSorted());
+      expect(pairs.toSorted()).toEqual(
+        nodes.flatMap(({ name, needs }) => needs.map((need) => `${need} ${name}`)).toSorted(),
+      );
     }),
   );
 });

@@ -30,7 +30,14 @@ test.each([
   ['a worker', { workers: { builder: { adapter: 'command', shell: true } } }],
   ['limits', { limits: { wall: '1h' } }],
   ['a gate', { targets: { lint: { command: 'x', gates: [{ check: 'y', retries: 2 }] } } }],
-  ['a policy', { targets: { lint: { gates: [{ approval: { policy: { paths: ['x'], maxFiles: 1, maxLines: 1, users: [] } } }] } } }],
+  [
+    'a policy',
+    {
+      targets: {
+        lint: { gates: [{ approval: { policy: { paths: ['x'], maxFiles: 1, maxLines: 1, users: [] } } }] },
+      },
+    },
+  ],
   ['the file', { name: 'x', parallel: 3 }],
 ])('an unknown key in %s is refused', (_, value) => {
   expect(fileSchema.safeParse(value).success).toBe(false);

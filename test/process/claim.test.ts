@@ -5,8 +5,9 @@ import { expect, test } from 'vitest';
 import type { ForkRequest } from '../../orchestrator/model/child.js';
 import { forkChild } from '../../orchestrator/process/fork.js';
 import { reaperArguments, spawnReaper } from '../../orchestrator/process/reaper.js';
+import type { ChildHandle } from '../../orchestrator/process/wait.js';
 import { reattach } from '../../orchestrator/process/reattach.js';
-import { makeGate, shell, temporaryFolder, textOf, until, worker } from '../helpers/child.js';
+import { PATH, makeGate, shell, temporaryFolder, textOf, until, worker } from '../helpers/child.js';
 
 /** A reaper without the fork around it: one that was sent by an orchestrator of which nothing else is known. */
 const sendReaper = async (request: ForkRequest): Promise<string | number | null> => {
@@ -43,15 +44,32 @@ test('forked twice before either reaper has claimed, one starts it and both are 
   expect(textOf(join(folder, 'log'))).toBe('started\n');
 });
 
+/** Forks twice until it happens that both reapers were sent before one had claimed: the handles are those of two reapers. */
+const forkTwice = async (
+  request: (round: number) => ForkRequest,
+  round = 0,
+): Promise<readonly ChildHandle[]> => {
+  const handles = [forkChild(request(round)), forkChild(request(round))];
+  if (handles[0]?.identity?.pid !== handles[1]?.identity?.pid) return handles;
+  await handles[0]?.stop('the test, for another try');
+  return forkTwice(request, round + 1);
+};
+
 test('stopping the one that lost the race stops the child', async () => {
   const folder = temporaryFolder();
-  const request = worker(folder, 'echo started >>log; while :; do :; done');
-  const handles = [forkChild(request), forkChild(request)];
-  await until(() => textOf(join(folder, 'log')) !== '');
-  const claimed = (JSON.parse(textOf(join(request.dir, 'proc.json'))) as { readonly pid: number }).pid;
-  const loser = handles.find((handle) => handle.identity?.pid !== claimed);
-  await loser?.stop('a person');
-  for (const handle of handles) expect((await handle.wait()).end).toEqual({ kind: 'stopped', by: 'a person' });
+  const [one, two] = await forkTwice((round) => ({
+    ...worker(folder, `echo >log-${round}; while :; do :; done`),
+    dir: join(folder, String(round)),
+    env: { PATH, ORCHESTRATE_CHILD: `${folder}-${round}` },
+  }));
+  const last = [...Array(100).keys()].findLast((round) => existsSync(join(folder, String(round))));
+  await until(() => existsSync(join(folder, `log-${last}`)));
+  const claimed = JSON.parse(textOf(join(folder, String(last), 'proc.json'))) as { readonly pid: number };
+  const loser = one?.identity?.pid === claimed.pid ? two : one;
+  expect(await loser?.stop('a person')).toMatchObject({ left: [] });
+  expect([(await one?.wait())?.end, (await two?.wait())?.end]).toEqual(
+    Array(2).fill({ kind: 'stopped', by: 'a person' }),
+  );
 });
 
 test('of ten reapers for one folder, one runs the command', async () => {
@@ -72,7 +90,10 @@ test('a reaper that comes after the recovery took the claim starts nothing', asy
   expect(await sendReaper(request)).toBe('SIGKILL');
   expect(existsSync(join(folder, 'log'))).toBe(false);
   expect(reattach(request.dir)).toEqual({ kind: 'never-started' });
-  expect((await forkChild(request).wait()).end).toMatchObject({ kind: 'lost', detail: expect.stringContaining('never started') });
+  expect((await forkChild(request).wait()).end).toMatchObject({
+    kind: 'lost',
+    detail: expect.stringContaining('never started'),
+  });
   expect(existsSync(join(folder, 'log'))).toBe(false);
 });
 
@@ -103,12 +124,26 @@ test.each(SHELLS)('the reaper works when /bin/sh is %s', async (program) => {
   const log = openSync(join(dir, 'log'), 'a');
   // TERM for the whole session: the command dies of it, the reaper records it.
   const argv = ['/bin/sh', '-c', 'echo ready; kill -s TERM 0; while :; do :; done'];
-  const args = reaperArguments({ dir, argv, env: {}, job: { worker: true, marker: 'm "1"', limits: { idleMs: 1, timeoutMs: 2, graceMs: 3 } } });
-  const reaper = spawn(program, [...args], { argv0: 'sh', detached: true, stdio: ['ignore', log, log], env: {} });
+  const args = reaperArguments({
+    dir,
+    argv,
+    env: {},
+    job: { worker: true, marker: 'm "1"', limits: { idleMs: 1, timeoutMs: 2, graceMs: 3 } },
+  });
+  const reaper = spawn(program, [...args], {
+    argv0: 'sh',
+    detached: true,
+    stdio: ['ignore', log, log],
+    env: {},
+  });
   closeSync(log);
   const code = await new Promise((resolve) => reaper.once('exit', resolve));
   expect(code).toBe(143);
   expect(readFileSync(join(dir, 'log'), 'utf8')).toBe('ready\n');
   expect(textOf(join(dir, 'exit.json'))).toBe('{"status":143}\n');
-  expect(JSON.parse(textOf(join(dir, 'proc.json')))).toMatchObject({ pid: reaper.pid, marker: 'm "1"', limits: { timeoutMs: 2 } });
+  expect(JSON.parse(textOf(join(dir, 'proc.json')))).toMatchObject({
+    pid: reaper.pid,
+    marker: 'm "1"',
+    limits: { timeoutMs: 2 },
+  });
 });

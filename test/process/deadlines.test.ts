@@ -9,10 +9,25 @@ const START = quietFrom({ bytes: 0, mtimeMs: 1_000_000 }, at(1_000, 1_000_000), 
 test.each([
   ['nothing written', { bytes: 0, mtimeMs: 1_000_000 }, at(6_000, 1_005_000), 1_000],
   ['written two seconds ago', { bytes: 9, mtimeMs: 1_003_000 }, at(6_000, 1_005_000), 4_000],
-  ['the clock was set back an hour: it counts as written now', { bytes: 9, mtimeMs: 1_003_000 }, at(6_000, -2_595_000), 6_000],
-  ['the clock was set forward an hour: it counts as written now', { bytes: 9, mtimeMs: 1_003_000 }, at(6_000, 4_605_000), 6_000],
+  [
+    'the clock was set back an hour: it counts as written now',
+    { bytes: 9, mtimeMs: 1_003_000 },
+    at(6_000, -2_595_000),
+    6_000,
+  ],
+  [
+    'the clock was set forward an hour: it counts as written now',
+    { bytes: 9, mtimeMs: 1_003_000 },
+    at(6_000, 4_605_000),
+    6_000,
+  ],
   ['a stamp from the future counts as now', { bytes: 9, mtimeMs: 9_999_999 }, at(6_000, 1_005_000), 6_000],
-  ['a stamp from before the last look counts as just after it', { bytes: 9, mtimeMs: 5 }, at(6_000, 1_005_000), 1_000],
+  [
+    'a stamp from before the last look counts as just after it',
+    { bytes: 9, mtimeMs: 5 },
+    at(6_000, 1_005_000),
+    1_000,
+  ],
   ['nothing written and the clock set back', { bytes: 0, mtimeMs: 1_000_000 }, at(6_000, -2_595_000), 1_000],
   ['only the stamp changed', { bytes: 0, mtimeMs: 1_004_000 }, at(6_000, 1_005_000), 1_000],
 ])('%s', (_name, sample, now, since) => {

@@ -14,7 +14,9 @@ test('every exit status comes back, and one that names a deadly signal is a sign
   const codes = ends.map((end) => (end.kind === 'exited' ? end.code : end.kind));
   const { SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGCHLD } = constants.signals;
   expect(codes.slice(0, 129)).toEqual(Array.from({ length: 129 }, (_, code) => code));
-  expect([SIGHUP, SIGINT, SIGKILL, SIGTERM].map((signal) => codes[128 + signal])).toEqual(Array(4).fill('signalled'));
+  expect([SIGHUP, SIGINT, SIGKILL, SIGTERM].map((signal) => codes[128 + signal])).toEqual(
+    Array(4).fill('signalled'),
+  );
   expect(codes[128 + SIGCHLD]).toBe(128 + SIGCHLD);
   expect(codes[255]).toBe(255);
 });
@@ -29,7 +31,10 @@ test.each(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGSEGV', 'SIGABRT', 'SIGU
 );
 
 test('a program that a shell does not find is its exit status 127', async () => {
-  expect(await endOf(shell(temporaryFolder(), 'no-such-program-anywhere'))).toEqual({ kind: 'exited', code: 127 });
+  expect(await endOf(shell(temporaryFolder(), 'no-such-program-anywhere'))).toEqual({
+    kind: 'exited',
+    code: 127,
+  });
 });
 
 test('a wait status says when, how much and by whom', async () => {
@@ -37,7 +42,12 @@ test('a wait status says when, how much and by whom', async () => {
   const before = Date.now();
   const handle = forkChild(request);
   const status = await handle.wait();
-  expect(status).toMatchObject({ end: { kind: 'exited', code: 0 }, stdoutBytes: 5, stderrBytes: 3, leftovers: 0 });
+  expect(status).toMatchObject({
+    end: { kind: 'exited', code: 0 },
+    stdoutBytes: 5,
+    stderrBytes: 3,
+    leftovers: 0,
+  });
   expect(status.identity).toEqual(handle.identity);
   expect(Date.parse(status.startedAt)).toBeGreaterThanOrEqual(before);
   expect(Date.parse(status.endedAt)).toBeGreaterThanOrEqual(Date.parse(status.startedAt));
@@ -60,7 +70,9 @@ test('a plain command leaves three files, and both its streams in the order in w
 });
 
 test('a worker leaves its intent read-only, without the values of its variables', async () => {
-  const request = worker(temporaryFolder(), 'true', { env: { PATH, ANTHROPIC_API_KEY: 'very-secret-value' } });
+  const request = worker(temporaryFolder(), 'true', {
+    env: { PATH, ANTHROPIC_API_KEY: 'very-secret-value' },
+  });
   await forkChild(request).wait();
   expect(readdirSync(request.dir).toSorted()).toEqual(
     ['exit.json', 'job.json', 'out', 'proc.json', 'prompt.md', 'stderr.log', 'stdout.log'].toSorted(),
@@ -103,8 +115,14 @@ test('the environment is exactly the one that was asked for', async () => {
   const env = { PATH, ORCHESTRATE_CHILD: 'x.y.1', EMPTY: '', TEXT: 'a=b c\nd', s: '1', pid: '2' };
   const request = requestFor(temporaryFolder(), { argv: ['env', '-0'], env });
   await forkChild(request).wait();
-  const entries = textOf(join(request.dir, 'stdout.log')).split('\0').filter((entry) => entry !== '' && !entry.startsWith('_='));
-  expect(entries.toSorted()).toEqual(Object.entries(env).map(([name, value]) => `${name}=${value}`).toSorted());
+  const entries = textOf(join(request.dir, 'stdout.log'))
+    .split('\0')
+    .filter((entry) => entry !== '' && !entry.startsWith('_='));
+  expect(entries.toSorted()).toEqual(
+    Object.entries(env)
+      .map(([name, value]) => `${name}=${value}`)
+      .toSorted(),
+  );
 });
 
 test('it runs in the folder that was asked for, whatever that is called', async () => {
@@ -143,9 +161,17 @@ test('shell text that does not parse is exit status 2 with a message', async () 
 });
 
 test.each([
-  ['a program that does not exist', { argv: ['no-such-program-anywhere'] }, /`no-such-program-anywhere` is not on/],
+  [
+    'a program that does not exist',
+    { argv: ['no-such-program-anywhere'] },
+    /`no-such-program-anywhere` is not on/,
+  ],
   ['a path that does not exist', { argv: ['./nothing'] }, /`\.\/nothing` does not exist/],
-  ['a file that is not executable', { argv: ['./plain.txt'] }, /`\.\/plain\.txt` does not exist or is not an executable/],
+  [
+    'a file that is not executable',
+    { argv: ['./plain.txt'] },
+    /`\.\/plain\.txt` does not exist or is not an executable/,
+  ],
   ['a folder as program', { argv: ['/usr'] }, /not an executable file/],
   ['no program at all', { argv: [] }, /program ``/],
   ['a folder that does not exist', { cwd: '/no/such/folder' }, /working directory `\/no\/such\/folder`/],
@@ -205,7 +231,9 @@ test('children run side by side', async () => {
   const meet = (mine: string, other: string) => `: >${mine}; while [ ! -e ${other} ]; do :; done`;
   const first = forkChild(shell(folder, meet('a', 'b')));
   const second = forkChild(shell(folder, meet('b', 'a')));
-  expect([(await first.wait()).end, (await second.wait()).end]).toEqual(Array(2).fill({ kind: 'exited', code: 0 }));
+  expect([(await first.wait()).end, (await second.wait()).end]).toEqual(
+    Array(2).fill({ kind: 'exited', code: 0 }),
+  );
 });
 
 test('what a child appends while it runs can be read at once', async () => {

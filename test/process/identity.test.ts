@@ -4,12 +4,16 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parsePsRow } from '../../orchestrator/process/process-table.js';
 import { bootId, identityOf, liveness, parseStat, selfIdentity } from '../../orchestrator/state/identity.js';
-import { temporaryFolder, until } from '../helpers/child.js';
+import { makeGate, temporaryFolder, textOf, until } from '../helpers/child.js';
 
 test('this process is alive, and has the start time that the kernel gives', () => {
   const self = selfIdentity();
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ');
-  expect(self).toEqual({ pid: process.pid, startTime: fields?.[19], bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() });
+  expect(self).toEqual({
+    pid: process.pid,
+    startTime: fields?.[19],
+    bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+  });
   expect(liveness(self)).toBe('alive');
   expect(identityOf(process.pid)).toEqual(self);
 });
@@ -27,10 +31,16 @@ test('what the system did not tell is unknown, never a match', () => {
 });
 
 test('a zombie is dead, and so is a process that was reaped', async () => {
-  // The shell does not wait for its child.
-  const shell = spawn('/bin/sh', ['-c', 'exit 0 & echo $!; exec sleep 300'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const pid = await new Promise<number>((resolve) => shell.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk))));
-  await until(() => readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z '));
+  const { path, open } = makeGate(temporaryFolder());
+  // What the shell turns into does not wait for the child.
+  const text = `read line <${path} & echo $!; exec sleep 300`;
+  const shell = spawn('/bin/sh', ['-c', text], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const pid = await new Promise<number>((resolve) =>
+    shell.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk))),
+  );
+  await until(() => textOf(`/proc/${shell.pid}/cmdline`).startsWith('sleep'));
+  await open();
+  await until(() => textOf(`/proc/${pid}/stat`).includes(') Z '));
   const zombie = identityOf(pid);
   expect(zombie).toMatchObject({ pid, bootId: bootId() });
   expect(zombie && liveness(zombie)).toBe('dead');
@@ -47,7 +57,11 @@ test('a program may have blanks and parentheses in its name', async () => {
   copyFileSync('/bin/sleep', path);
   const child = spawn(path, ['300'], { stdio: 'ignore' });
   const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
-  expect(parseStat(stat)).toMatchObject({ pid: child.pid, ppid: process.pid, state: expect.stringMatching(/^[RSD]$/) });
+  expect(parseStat(stat)).toMatchObject({
+    pid: child.pid,
+    ppid: process.pid,
+    state: expect.stringMatching(/^[RSD]$/),
+  });
   const identity = identityOf(child.pid ?? 0);
   expect(identity && liveness(identity)).toBe('alive');
   child.kill('SIGKILL');
@@ -58,8 +72,24 @@ test.each(['', '1 (sh) S 1 2 3', 'x'])('a stat line that is cut (%j) is none', (
 });
 
 test('a line of ps, as systems without procfs are asked, is read', () => {
-  const args = ['-o', 'pid=', '-o', 'ppid=', '-o', 'pgid=', '-o', 'stat=', '-o', 'lstart=', '-p', String(process.pid)];
-  const line = execFileSync('ps', args, { encoding: 'utf8', env: { LC_ALL: 'C', TZ: 'UTC0', PATH: '/usr/bin:/bin' } });
+  const args = [
+    '-o',
+    'pid=',
+    '-o',
+    'ppid=',
+    '-o',
+    'pgid=',
+    '-o',
+    'stat=',
+    '-o',
+    'lstart=',
+    '-p',
+    String(process.pid),
+  ];
+  const line = execFileSync('ps', args, {
+    encoding: 'utf8',
+    env: { LC_ALL: 'C', TZ: 'UTC0', PATH: '/usr/bin:/bin' },
+  });
   const row = parsePsRow(line);
   expect(row).toMatchObject({ pid: process.pid, ppid: process.ppid });
   expect(Date.parse(`${row?.startTime} UTC`)).toBeLessThanOrEqual(Date.now());

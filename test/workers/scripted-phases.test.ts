@@ -118,7 +118,7 @@ describe.each([
 
     const second = await build(tree, ticket, 2, feedbackOf(rejected));
     expectSuccess(second);
-    expect(second.returned.summary).toContain(`blocker: ${blocker}`);
+    expect(second.returned.summary[0]).toBe(`scripted worker, not a model: blocker: ${blocker}`);
     expect(second.stdout).toMatch(/test first: .* seen to fail/);
 
     const changed = (await plainGit(['status', '--porcelain', '-uall'], { cwd: tree })).trimEnd().split('\n');
@@ -195,7 +195,7 @@ describe('the critic', () => {
     const tree = freshCopy(built);
     const { returned } = await review(await freeze(tree), { ticket, round: 1, pillars: ['security'] });
     expect(returned.verdict).toMatchObject({ verdict: 'APPROVED', pillars: { security: 'none' } });
-    expect(returned.summary[1]).toContain('ran 0 probes');
+    expect(returned.summary[0]).toContain('ran 0 probes');
   });
 
   test('leaves the frozen bytes and the temporary folder as they were', async () => {
@@ -253,7 +253,7 @@ describe('the builder', () => {
     const tree = freshCopy(built);
     const ran = await build(tree, '320', 2, ['a person: please use another name']);
     expect([ran.code, ran.returned.status]).toEqual([0, 'blocked']);
-    expect(ran.returned.summary[1]).toBe('round 2: the script has no fix for this feedback');
+    expect(ran.returned.summary[0]).toBe('scripted worker, not a model: round 2: the script has no fix for this feedback');
   });
 });
 

@@ -65,6 +65,12 @@ const honestWork = (assignment: Assignment, script: Script): Returned => {
   }
 };
 
+/** Whoever reads the first line knows what kind of worker wrote it. */
+const labelled = ([first, ...rest]: readonly string[]): readonly string[] => [
+  `scripted worker, not a model: ${first ?? 'nothing to say'}`,
+  ...rest,
+];
+
 /** @returns the exit status */
 const run = async (): Promise<number> => {
   const assignment = readAssignment(process.env, await readPrompt());
@@ -82,7 +88,7 @@ const run = async (): Promise<number> => {
   }
   const returned = honestWork(assignment, script);
   for (const line of returned.summary) say(line);
-  const bytes = returnBytes({ ...returned, summary: [title, ...returned.summary] }, actions);
+  const bytes = returnBytes({ ...returned, summary: labelled(returned.summary) }, actions);
   if (bytes !== undefined) writeReturn(assignment.returnPath, bytes);
   return 0;
 };

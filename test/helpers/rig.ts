@@ -1,0 +1,284 @@
+/**
+ * The built binary as a user or a script meets it: a temporary folder, a home of its own, a clean environment, real git.
+ * The tests of `test/e2e/` assume that `npm test` has built `dist/`.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+export const CLI = resolve(import.meta.dirname, '../../dist/orchestrate.cjs');
+
+export type Files = Readonly<Record<string, string>>;
+
+export interface RunOptions {
+  /** Folder to stand in; default the repository. */
+  readonly cwd?: string;
+  /** Changes of the environment; `undefined` removes a variable. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly stdin?: string;
+  /** On a pseudo terminal, see `TERMINAL`; what it shows comes as `stdout`. */
+  readonly terminal?: boolean;
+  /** A program that runs it, with that program's arguments, e.g. as another user. */
+  readonly under?: readonly string[];
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The binary in the background. */
+export interface Running {
+  readonly pid: number;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  readonly kill: (signal: NodeJS.Signals) => void;
+  readonly type: (text: string) => void;
+  readonly ended: Promise<Ended>;
+}
+
+export interface Rig {
+  /** The temporary folder; everything of the test is in it. */
+  readonly dir: string;
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** The user's checkout, `DIR/repo`; it is there after `init`, `demo` or `clone`. */
+  readonly repo: string;
+  /** Starts and waits for the end. */
+  readonly run: (args: readonly string[], options?: RunOptions) => Promise<Ended>;
+  readonly start: (args: readonly string[], options?: RunOptions) => Running;
+  /** Runs git as the user, in the repository; trimmed output. */
+  readonly git: (...args: string[]) => string;
+  readonly gitIn: (folder: string, ...args: string[]) => string;
+  /** Writes files relative to the repository. */
+  readonly write: (files: Files) => void;
+  /** An executable on the PATH of every run of this rig. */
+  readonly program: (name: string, text: string) => void;
+  readonly read: (path: string) => string;
+  readonly has: (path: string) => boolean;
+  /** Events of a ticket's journal, in order. */
+  readonly events: (ticket?: string) => readonly Event[];
+  /** Processes that were started from here and are still there; zombies are not. */
+  readonly processes: () => readonly number[];
+}
+
+export interface Event {
+  readonly type: string;
+  readonly target?: string;
+  readonly [key: string]: unknown;
+}
+
+/** A test folder; after the test its processes are ended and it is removed. */
+export const createRig = (): Rig => {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'orchestrate-e2e-')));
+  const [home, repo, bin, tmp] = ['home', 'repo', 'bin', 'tmp'].map((name) => join(dir, name)) as [string, string, string, string];
+  for (const folder of [home, bin, tmp]) mkdirSync(folder);
+  writeFileSync(join(home, '.gitconfig'), '[user]\n\tname = Ada Lovelace\n\temail = ada@example.com\n');
+  const env = {
+    PATH: `${bin}:${process.env['PATH'] ?? '/usr/bin:/bin'}`,
+    HOME: home,
+    XDG_STATE_HOME: join(home, 'state'),
+    ORCHESTRATE_HOME: join(home, 'orchestrate'),
+    TMPDIR: tmp,
+    USER: 'ada',
+    LC_ALL: 'C.UTF-8',
+    GIT_CONFIG_NOSYSTEM: '1',
+  };
+  const start = starter(repo, env);
+  const gitIn = (folder: string, ...args: string[]): string =>
+    execFileSync('git', args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+  const processes = (): readonly number[] => pidsWith(`HOME=${home}`);
+  onTestFinished(() => {
+    for (const pid of processes()) endProcess(pid);
+    execFileSync('chmod', ['-R', 'u+rwX', dir], { stdio: 'ignore' });
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const read = (path: string): string => readFileSync(resolve(repo, path), 'utf8');
+  return {
+    dir,
+    home,
+    env,
+    repo,
+    start,
+    run: (args, options) => start(args, options).ended,
+    git: (...args) => gitIn(repo, ...args),
+    gitIn,
+    write: (files) => writeFiles(repo, files),
+    program: (name, text) => {
+      writeFileSync(join(bin, name), text);
+      chmodSync(join(bin, name), 0o755);
+    },
+    read,
+    has: (path) => existsSync(resolve(repo, path)),
+    events: (ticket = '320') =>
+      read(`.orchestrate/${ticket}/journal.jsonl`)
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { readonly event: Event }).event),
+    processes,
+  };
+};
+
+const starter =
+  (repo: string, base: Readonly<Record<string, string>>) =>
+  (args: readonly string[], options: RunOptions = {}): Running => {
+    const [file = '', ...words] = commandOf(args, options);
+    const child = spawn(file, words, {
+      cwd: options.cwd ?? repo,
+      env: definedOf({ ...base, ...options.env }),
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    // It may have ended before it could be told anything.
+    child.stdin.on('error', () => undefined);
+    if (options.stdin !== undefined) child.stdin.end(options.stdin);
+    else if (options.terminal !== true) child.stdin.end();
+    const ended = new Promise<Ended>((settle, reject) => {
+      child.once('error', reject);
+      child.once('close', (code, signal) => settle({ code, signal, stdout, stderr }));
+    });
+    return {
+      pid: child.pid ?? -1,
+      stdout: () => stdout,
+      stderr: () => stderr,
+      kill: (signal) => void child.kill(signal),
+      type: (text) => void child.stdin.write(text),
+      ended,
+    };
+  };
+
+const commandOf = (args: readonly string[], { terminal, under = [] }: RunOptions): readonly string[] => {
+  const command = [...under, process.execPath, CLI, ...args];
+  return terminal === true ? (TERMINAL?.(command) ?? command) : command;
+};
+
+const answers = (file: string, args: readonly string[], expected: RegExp): boolean => {
+  try {
+    return expected.test(execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+  } catch {
+    return false;
+  }
+};
+
+const shellWord = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
+const findTerminal = (): ((command: readonly string[]) => readonly string[]) | undefined => {
+  if (answers('script', ['--version'], /util-linux/)) {
+    return (command) => ['script', '-qefc', `exec ${command.map(shellWord).join(' ')}`, '/dev/null'];
+  }
+  if (!answers('python3', ['-c', 'import pty; print(pty.spawn)'], /spawn/)) return undefined;
+  const program = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
+  return (command) => ['python3', '-c', program, ...command];
+};
+
+/** Runs a command on a pseudo terminal of its own; `undefined` where there is neither util-linux nor Python. */
+export const TERMINAL = findTerminal();
+
+const definedOf = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+
+export const writeFiles = (folder: string, files: Files): void => {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+};
+
+const readProc = (pid: number, name: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+const pidsWith = (variable: string): readonly number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && readProc(pid, 'environ').split('\0').includes(variable));
+
+const endProcess = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Gone by itself.
+  }
+};
+
+/** A repository with a first commit of `files` and, unless it is not wanted, the bare remote `DIR/origin.git`. */
+export const initRepository = (rig: Rig, files: Files, { remote = true } = {}): void => {
+  mkdirSync(rig.repo);
+  rig.git('init', '--quiet', '--initial-branch=main');
+  rig.write(files);
+  rig.git('add', '--all');
+  rig.git('commit', '--quiet', '--message=Start');
+  if (!remote) return;
+  rig.gitIn(rig.dir, 'init', '--quiet', '--bare', '--initial-branch=main', 'origin.git');
+  rig.git('remote', 'add', 'origin', join(rig.dir, 'origin.git'));
+  rig.git('push', '--quiet', '--set-upstream', 'origin', 'main');
+};
+
+/** The sample repository of `demo --prepare`. */
+export const prepareDemo = async (rig: Rig): Promise<void> => {
+  const { code, stderr } = await rig.run(['demo', '--dir', rig.repo, '--prepare'], { cwd: rig.dir });
+  if (code !== 0) throw new Error(stderr);
+};
+
+/** Waits for a condition; the limit is only there so that a failing test ends. */
+export const until = async (condition: () => boolean, what: string): Promise<void> => {
+  const deadline = performance.now() + 20_000;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    await new Promise((next) => setTimeout(next, 5));
+  }
+};
+
+/** Holds a shell child at `read line < PATH` until the test lets it go. */
+export const makeGate = (rig: Rig, name = 'gate'): { readonly path: string; readonly open: () => Promise<void> } => {
+  const path = join(rig.dir, name);
+  execFileSync('mkfifo', [path]);
+  return {
+    path,
+    open: async () => {
+      const file = await open(path, 'w');
+      await file.write('go\n');
+      await file.close();
+    },
+  };
+};
+
+/** Every path below a folder with its kind and content: what must be the same when nothing may have been written. */
+export const contents = (folder: string, skip: readonly string[] = []): Record<string, string> => {
+  const found: Record<string, string> = {};
+  const walk = (path: string, name: string): void => {
+    if (skip.includes(name)) return;
+    const stat = lstatSync(path);
+    if (stat.isSymbolicLink()) found[name] = `-> ${readlinkSync(path)}`;
+    else if (stat.isFile()) found[name] = readFileSync(path, 'base64');
+    if (!stat.isDirectory()) return;
+    if (name !== '') found[name] = 'folder';
+    for (const entry of readdirSync(path)) walk(join(path, entry), name === '' ? entry : `${name}/${entry}`);
+  };
+  walk(folder, '');
+  return found;
+};

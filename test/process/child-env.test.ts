@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { childEnvironment } from '../../orchestrator/process/child-env.js';
+
+const PARENT = {
+  PATH: '/usr/bin:./node_modules/.bin::bin:/bin',
+  HOME: '/home/a',
+  LC_ALL: 'C.UTF-8',
+  XDG_CONFIG_HOME: '/home/a/.config',
+  https_proxy: 'http://proxy',
+  CLAUDECODE: '1',
+  CLAUDE_CODE_ENTRYPOINT: 'cli',
+  CLAUDE_CODE_OAUTH_TOKEN: 'token',
+  ANTHROPIC_API_KEY: 'key',
+  GIT_DIR: '/elsewhere',
+  GIT_INDEX_FILE: '/elsewhere/index',
+  NODE_OPTIONS: '--require evil',
+  SSH_AUTH_SOCK: '/run/agent',
+  ORCHESTRATE_CHILD: 'outer',
+  DATABASE_PASSWORD: 'secret',
+  CI: 'true',
+};
+
+test('only what is named passes', () => {
+  expect(
+    childEnvironment({ parent: PARENT, allow: ['CI', 'ABSENT'], set: { ORCHESTRATE_TICKET: '320' } }),
+  ).toEqual({
+    PATH: '/usr/bin:/bin',
+    HOME: '/home/a',
+    LC_ALL: 'C.UTF-8',
+    XDG_CONFIG_HOME: '/home/a/.config',
+    https_proxy: 'http://proxy',
+    CI: 'true',
+    ORCHESTRATE_TICKET: '320',
+  });
+});
+
+test('keys of agents are for agents', () => {
+  const env = childEnvironment({ parent: PARENT, allow: [], set: {}, agentKeys: true });
+  expect(env).toMatchObject({ ANTHROPIC_API_KEY: 'key', CLAUDE_CODE_OAUTH_TOKEN: 'token' });
+  expect(env).not.toHaveProperty('DATABASE_PASSWORD');
+});
+
+test('variables of a session, of git and of an outer orchestrator do not pass even when they are asked for', () => {
+  const names = ['CLAUDECODE', 'CLAUDE_CODE_ENTRYPOINT', 'GIT_DIR', 'GIT_INDEX_FILE', 'ORCHESTRATE_CHILD'];
+  const env = childEnvironment({ parent: PARENT, allow: names, set: {}, agentKeys: true });
+  for (const name of names) expect(env).not.toHaveProperty(name);
+});
+
+test('what is set wins, whatever it is called', () => {
+  const set = { PATH: '/own', GIT_AUTHOR_NAME: 'worker' };
+  expect(childEnvironment({ parent: PARENT, allow: [], set })).toMatchObject(set);
+});
+
+test('the SSH agent of the person passes only when the pipeline names it', () => {
+  expect(childEnvironment({ parent: PARENT, allow: [], set: {}, agentKeys: true })).not.toHaveProperty(
+    'SSH_AUTH_SOCK',
+  );
+  expect(childEnvironment({ parent: PARENT, allow: ['SSH_AUTH_SOCK'], set: {} })).toMatchObject({
+    SSH_AUTH_SOCK: '/run/agent',
+  });
+});
