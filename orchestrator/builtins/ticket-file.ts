@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync, realpathSync } from 'node:fs';
 import { join, sep } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
+import { isNode, LineCounter, parseDocument } from 'yaml';
 import { digestOf, type Digest } from '../model/digest.js';
 import { Problem } from '../model/failure.js';
 import { cleanText, oneLine } from '../model/text.js';
@@ -36,9 +36,9 @@ export const readTicketFile = (root: string, pattern: string, id: string): Ticke
   const head = parseHead(split.head, path);
   const ticket: Ticket = {
     id,
-    title: titleOf(head, path),
-    labels: listOf(head, 'labels', path),
-    acceptance: listOf(head, 'acceptance', path),
+    title: titleOf(head),
+    labels: listOf(head, 'labels'),
+    acceptance: listOf(head, 'acceptance'),
     body: cleanText(split.body).trim(),
   };
   if (ticket.body === '' && ticket.acceptance.length === 0) {
@@ -51,18 +51,26 @@ const EXAMPLE =
   'write for example:\n    ---\n    title: Accept durations such as 1h30m\n    labels: [parser]\n    acceptance: ["parse(\'1h30m\') is 5400"]\n    ---\n    What is wanted and why.';
 
 const readInside = (root: string, path: string, id: string): string => {
-  const full = join(root, path);
-  const stat = lstatSync(full, { throwIfNoEntry: false });
-  if (stat === undefined) {
+  const real = realPath(join(root, path));
+  if (real === undefined) {
     throw invalid(path, `ticket \`${id}\` is not known: there is no such file`, `write \`${path}\`, or name another ticket`);
   }
-  const real = realpathSync(full);
   if (!real.startsWith(realpathSync(root) + sep)) {
     throw invalid(path, 'the ticket file leads out of the repository', 'put the file itself there, not a link');
   }
   const text = readText(real, path);
   if (text.trim() === '') throw invalid(path, 'the ticket file is empty', EXAMPLE);
   return text;
+};
+
+/** `undefined` when nothing is there, also because a folder of the path is a file or a link leads nowhere. */
+const realPath = (full: string): string | undefined => {
+  try {
+    return realpathSync(full);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
 };
 
 const readText = (real: string, path: string): string => {
@@ -76,35 +84,61 @@ const readText = (real: string, path: string): string => {
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
 };
 
-const parseHead = (head: string, path: string): Record<string, unknown> => {
+/** The front matter's values, and where each of them stands. */
+interface Head {
+  readonly values: Readonly<Record<string, unknown>>;
+  /** `file:line:column` of a key's value; of the front matter's first line when there is no such key. */
+  readonly where: (key: string) => string;
+}
+
+const parseHead = (head: string, path: string): Head => {
   const counter = new LineCounter();
   const document = parseDocument(head, { lineCounter: counter });
+  // The front matter starts on the file's second line.
+  const at = (offset: number): string => {
+    const { line, col } = counter.linePos(offset);
+    return `${path}:${line + 1}:${col}`;
+  };
   const error = document.errors[0];
-  if (error !== undefined) {
-    const { line, col } = counter.linePos(error.pos[0]);
-    // The front matter starts on the file's second line.
-    throw invalid(`${path}:${line + 1}:${col}`, `the front matter is not YAML: ${oneLine(error.message.split('\n')[0] ?? '')}`, EXAMPLE);
-  }
-  const value: unknown = document.toJS({ maxAliasCount: 10 });
+  if (error !== undefined) throw notYaml(at(error.pos[0]), error);
+  const value = valueOf(document, path);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(`${path}:2:1`, 'the front matter must be a mapping with a `title:`', EXAMPLE);
   }
-  return value as Record<string, unknown>;
+  return {
+    values: value as Readonly<Record<string, unknown>>,
+    where: (key) => {
+      const node: unknown = document.get(key, true);
+      return isNode(node) && node.range ? at(node.range[0]) : `${path}:2:1`;
+    },
+  };
 };
 
-const titleOf = (head: Record<string, unknown>, path: string): string => {
-  const title = head['title'];
-  if (typeof title !== 'string' && typeof title !== 'number') throw invalid(path, 'the front matter has no `title:`', EXAMPLE);
+const notYaml = (where: string, error: Error): Problem =>
+  invalid(where, `the front matter is not YAML: ${oneLine(error.message.split('\n')[0] ?? '')}`, EXAMPLE);
+
+/** Aliases can make a small text a huge value; yaml refuses that with an exception. */
+const valueOf = (document: ReturnType<typeof parseDocument>, path: string): unknown => {
+  try {
+    return document.toJS({ maxAliasCount: 10 });
+  } catch (error) {
+    throw notYaml(`${path}:2:1`, error as Error);
+  }
+};
+
+const titleOf = ({ values, where }: Head): string => {
+  const title = values['title'];
+  if (typeof title !== 'string' && typeof title !== 'number') throw invalid(where('title'), 'the front matter has no `title:`', EXAMPLE);
   const text = oneLine(String(title));
-  if (text === '') throw invalid(path, 'the `title:` is empty', EXAMPLE);
+  if (text === '') throw invalid(where('title'), 'the `title:` is empty', EXAMPLE);
   return text;
 };
 
-const listOf = (head: Record<string, unknown>, name: string, path: string): string[] => {
-  const value = head[name] ?? [];
+const listOf = ({ values, where }: Head, name: string): string[] => {
+  const value = values[name] ?? [];
   const list: unknown[] = Array.isArray(value) ? value : [value];
   if (!list.every((item) => typeof item === 'string' || typeof item === 'number')) {
-    throw invalid(path, `\`${name}:\` must be a list of texts`, EXAMPLE);
+    throw invalid(where(name), `\`${name}:\` must be a list of texts`, EXAMPLE);
   }
   return list.map((item) => oneLine(String(item), 500));
 };

@@ -85,7 +85,8 @@ const parseFlags = (name: CommandName, args: string[], flags: Record<string, Fla
   const options = Object.fromEntries(
     Object.entries(flags).map(([flag, { type, short, multiple }]) => [
       flag,
-      { type, ...(short === undefined ? {} : { short }), ...(multiple === undefined ? {} : { multiple }) },
+      // Two tickets where one is meant are seen, and refused; the last one would win otherwise.
+      { type, multiple: multiple === true || flag === 'ticket', ...(short === undefined ? {} : { short }) },
     ]),
   );
   try {
@@ -100,7 +101,8 @@ const flagProblem = (name: CommandName, message: string, known: readonly string[
   const help = `orchestrate ${name} --help`;
   if (unknown === undefined) return usage(message.split('\n')[0]?.replace(/\.$/, '') ?? message, help);
   const near = closest(unknown.replace(/^-+/, ''), known);
-  return usage(`\`${name}\` has no option \`${unknown}\``, near === undefined ? help : `did you mean \`--${near}\`?`);
+  const text = COMMANDS[name].usage.endsWith('TEXT') && near === undefined ? `text that begins with \`-\` comes after \`--\`; ${help}` : help;
+  return usage(`\`${name}\` has no option \`${unknown}\``, near === undefined ? text : `did you mean \`--${near}\`?`);
 };
 
 interface Placed {

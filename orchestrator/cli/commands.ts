@@ -31,7 +31,7 @@ export const GLOBAL_FLAGS = {
 
 export const COMMANDS = {
   run: {
-    usage: 'run --ticket ID… [--file FILE] [--until TARGET] [--jobs N] [--dry-run] [--wait]',
+    usage: 'run --ticket ID… [--file FILE] [--until TARGET] [--jobs N] [--dry-run] [--wait] [--rebuild TARGET]',
     summary: 'start or resume tickets',
     flags: {
       ticket: tickets,
@@ -40,6 +40,7 @@ export const COMMANDS = {
       jobs: { type: 'string', short: 'j', value: 'N', help: 'children at once, over all tickets' },
       'dry-run': { type: 'boolean', short: 'n', help: 'say what would run and why; start nothing' },
       wait: { type: 'boolean', help: "sleep through a provider's usage limit instead of exit 6" },
+      rebuild: { type: 'string', value: 'TARGET', help: 'begin a new epoch: make this and what stands on it anew' },
     },
     positionals: ['ticket'],
     example: 'orchestrate run --ticket 320 --ticket 321 --jobs 2',

@@ -1,5 +1,6 @@
 import { STATE_TOKENS } from '../model/limits.js';
 import { estimateTokens } from '../model/text.js';
+import { changeLine, changesSinceOpened } from '../record/source-changes.js';
 import { readDirectives } from '../state/inbox.js';
 import { printJson } from './io.js';
 import { bootRun, existingRun, oneTicket, repositoryOf, type Session } from './session.js';
@@ -13,17 +14,20 @@ export const bootCommand = (session: Session): number => {
   const unread = readDirectives(directory.inbox).filter(({ id }) => !read.has(id));
   const bytes = booted.documents.reduce((sum, document) => sum + document.bytes.length, 0);
   const tokens = estimateTokens(bytes);
+  const changes = changesSinceOpened(booted.run);
   if (session.request.json) {
     printJson(session.io, {
       ticket: directory.ticket,
       documents: booted.documents.map(({ name, text }) => ({ name, text })),
       directives: unread.map(({ id, text, digest }) => ({ id, text, digest })),
+      pipelineChanges: changes,
       tokens,
     });
     return 0;
   }
   for (const { name, text } of booted.documents) session.io.stdout(`==> ${name} <==\n${text.trimEnd()}\n\n`);
   for (const { id, text } of unread) session.io.stdout(`==> inbox/${String(id).padStart(4, '0')}.md (unread) <==\n${text.trimEnd()}\n\n`);
+  for (const change of changes) session.io.stdout(`changed since 00 was written: ${changeLine(change)}\n`);
   session.io.stdout(`≈ ${tokens} tokens in ${booted.documents.length} documents, ${unread.length} unread directives\n`);
   const largest = booted.documents.toSorted((a, b) => b.bytes.length - a.bytes.length)[0];
   if (tokens > STATE_TOKENS && largest !== undefined) {

@@ -4,6 +4,7 @@ import type { RepositoryPaths } from '../model/git.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
 import { emptyRun, factOf, type RunState } from '../machine/run-state.js';
 import { openTargetFiles } from '../effects/target-files.js';
+import { isOver } from '../record/next.js';
 import { freshnessOf, type Freshness, type TargetFiles } from '../scheduler/freshness.js';
 import { runDirectory } from '../state/run-dir.js';
 import { printJson } from './io.js';
@@ -42,6 +43,7 @@ const explainRun = async (session: Session, paths: RepositoryPaths, pipeline: Pi
     root: () => factOf(run, 'tree') ?? paths.mainRoot,
     memory: run.stats,
     now: session.clock.now,
+    isOver: () => isOver(pipeline, run),
   });
   return explanations(pipeline, run, files, session.clock.now());
 };
@@ -74,12 +76,19 @@ export const explain = async (session: Session): Promise<number> => {
   return 0;
 };
 
+/** As it is, or as a rebuild that is asked for would begin. */
+const runToExplain = async (session: Session, paths: RepositoryPaths, ticket: string, pipeline: Pipeline): Promise<RunState> => {
+  const asked = flagText(session, 'rebuild');
+  if (asked !== undefined) return (await import('./rebuild.js')).plannedRun(session, { paths, ticket, pipeline, asked });
+  const directory = runDirectory(paths.mainRoot, ticket);
+  return existsSync(directory.journal) ? bootRun(session, directory).run : emptyRun(ticket);
+};
+
 /** `run --dry-run`: the same, also for a ticket that was never run. */
 export const dryRun = async (session: Session, paths: RepositoryPaths, loaded: ReadonlyMap<string, Loaded>): Promise<number> => {
   const all: { readonly ticket: string; readonly targets: readonly Explanation[] }[] = [];
   for (const [ticket, { pipeline }] of loaded) {
-    const directory = runDirectory(paths.mainRoot, ticket);
-    const run = existsSync(directory.journal) ? bootRun(session, directory).run : emptyRun(ticket);
+    const run = await runToExplain(session, paths, ticket, pipeline);
     all.push({ ticket, targets: await explainRun(session, paths, pipeline, run) });
   }
   if (session.request.json) {

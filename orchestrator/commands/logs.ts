@@ -4,9 +4,11 @@ import { Problem } from '../model/failure.js';
 import { TAIL_LINES } from '../model/limits.js';
 import { cleanText } from '../model/text.js';
 import { targetState, type RunState } from '../machine/run-state.js';
-import { followLog, tailLines } from '../process/tail.js';
+import { followLog, readTail } from '../process/tail.js';
+import { liveness } from '../state/identity.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import { printJson } from './io.js';
+import { childIdentity } from './status.js';
 import { bootRun, existingRun, flagSet, flagText, oneTicket, repositoryOf, type Session } from './session.js';
 
 /** More lines than a person reads at a time are a file, and the file's name is printed. */
@@ -48,7 +50,7 @@ export const logs = async (session: Session): Promise<number> => {
   const { run } = bootRun(session, directory);
   const child = childOf(run, directory, session.request.target);
   const path = join(directory.child(child), flagSet(session, 'stderr') ? 'stderr.log' : 'stdout.log');
-  const lines = existsSync(path) ? tailLines(path, count) : [];
+  const { lines, resumeAt } = readTail(path, count);
   if (session.request.json) {
     printJson(session.io, { ticket: run.ticket, child, path, lines });
     return 0;
@@ -56,19 +58,31 @@ export const logs = async (session: Session): Promise<number> => {
   session.io.stderr(`${child}: the last ${lines.length} lines of ${path}\n`);
   for (const line of lines) session.io.stdout(`${cleanText(line)}\n`);
   if (!flagSet(session, 'follow')) return 0;
-  return follow(session, directory, path, child);
+  return follow(session, directory, { path, child, from: resumeAt });
 };
 
-const follow = async (session: Session, directory: RunDirectory, path: string, child: string): Promise<number> => {
+interface Followed {
+  readonly path: string;
+  readonly child: string;
+  readonly from: number;
+}
+
+const follow = async (session: Session, directory: RunDirectory, { path, child, from }: Followed): Promise<number> => {
   const stop = new AbortController();
   const unsubscribe = session.io.onSignal(() => stop.abort());
-  const ended = join(directory.child(child), 'exit.json');
   try {
-    for await (const line of followLog(path, { signal: stop.signal, until: () => existsSync(ended) })) {
+    for await (const line of followLog(path, { signal: stop.signal, from, until: () => hasEnded(directory, child) })) {
       session.io.stdout(`${cleanText(line)}\n`);
     }
   } finally {
     unsubscribe();
   }
   return stop.signal.aborted ? 130 : 0;
+};
+
+/** Its end is written down, or its reaper is gone and never will: nothing more is coming. */
+const hasEnded = (directory: RunDirectory, child: string): boolean => {
+  if (existsSync(join(directory.child(child), 'exit.json'))) return true;
+  const identity = childIdentity(directory)(child);
+  return identity !== undefined && liveness(identity) === 'dead';
 };

@@ -1,19 +1,19 @@
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { relative } from 'node:path';
 import type { LimitFunction } from 'p-limit';
 import { Problem } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
 import type { JournalLine } from '../model/event.js';
 import { oneLine } from '../model/text.js';
-import { factOf, targetState } from '../machine/run-state.js';
+import { factOf, recordedPipeline, targetState } from '../machine/run-state.js';
 import { newHalt, type AskApproval, type Halt, type TicketRun } from '../effects/ticket-run.js';
 import { openTargetFiles } from '../effects/target-files.js';
 import { boot, type Booted } from '../record/boot.js';
 import { peekPipelineFile } from '../record/peek.js';
-import { nextActionOf } from '../record/next.js';
+import { isOver, nextActionOf } from '../record/next.js';
+import { markerPath } from '../record/rebuild-marker.js';
 import { openRecorder, type Recorder } from '../record/recorder.js';
 import { trackerOf } from '../record/tracker.js';
-import { governanceDocument } from '../state/documents.js';
 import { sealKey } from '../state/home.js';
 import { readDirectives } from '../state/inbox.js';
 import { takeLock, type Lock } from '../state/lock.js';
@@ -21,7 +21,8 @@ import { nextActionDocument } from '../state/next-action.js';
 import { makeRunDirectory, runDirectory, type RunDirectory } from '../state/run-dir.js';
 import type { Workspace } from '../effects/workspace.js';
 import { isoTime } from '../model/clock.js';
-import { pipelineFor, recordedPath, refuseLinks, type Loaded, type Session } from './session.js';
+import { notePipeline, openedEvent } from './pipeline-record.js';
+import { pipelineFor, refuseLinks, type Loaded, type Session } from './session.js';
 
 /** One ticket that this process holds. */
 export interface OpenTicket {
@@ -38,6 +39,8 @@ export interface OpenOptions {
   readonly ask?: AskApproval;
   readonly onLine: (line: JournalLine) => void;
   readonly onNote: (text: string) => void;
+  /** Target of `--rebuild`: a new epoch begins. */
+  readonly rebuild?: string;
 }
 
 /**
@@ -52,9 +55,11 @@ export const openTicket = async (session: Session, options: OpenOptions): Promis
   refuseLinks(paths, directory);
   const lock = takeLock(directory.path, ticket, isoTime(session.clock));
   try {
-    const booted = boot(directory, key);
+    const finished = await settled(directory, key, options.onNote);
+    const found = boot(directory, key);
     const { pipeline } = options.loaded;
-    requireSameNextAction(directory, booted, options.loaded, key);
+    requireSameNextAction(directory, found, options.loaded, key);
+    const booted = options.rebuild === finished ? found : await rebuilt(session, directory, found, options);
     const recorder = openRecorder({ directory, key, booted, pipeline, clock: session.clock, onLine: options.onLine });
     if (booted.torn > 0) options.onNote(`a torn journal line of ${booted.torn} bytes was dropped: a crash left it`);
     openRun(session, paths, recorder, options);
@@ -65,6 +70,24 @@ export const openTicket = async (session: Session, options: OpenOptions): Promis
     lock.release();
     throw error;
   }
+};
+
+/** Ends a rebuild that a crash interrupted; the target whose rebuild was finished is not rebuilt a second time. */
+const settled = async (directory: RunDirectory, key: Uint8Array, onNote: (text: string) => void): Promise<string | undefined> => {
+  if (!existsSync(markerPath(directory))) return undefined;
+  const { settleEpoch } = await import('../record/epoch.js');
+  const finished = settleEpoch(directory, key);
+  onNote(finished === undefined ? 'a rebuild that a crash interrupted had not taken effect and is undone' : `the rebuild of ${finished} that a crash interrupted is finished`);
+  return finished;
+};
+
+const rebuilt = async (session: Session, directory: RunDirectory, booted: Booted, options: OpenOptions): Promise<Booted> => {
+  if (options.rebuild === undefined) return booted;
+  const { rebuild } = await import('./rebuild.js');
+  const begun = rebuild(session, { paths: options.paths, directory, pipeline: options.loaded.pipeline, asked: options.rebuild, booted });
+  options.onNote(begun.note);
+  for (const line of begun.lines) options.onLine(line);
+  return begun.booted;
 };
 
 const closeTicket = (recorder: Recorder, lock: Lock): void => {
@@ -78,7 +101,7 @@ const closeTicket = (recorder: Recorder, lock: Lock): void => {
 
 /** 99 must be what the journal implies. One that is behind is made again; one that differs is somebody else's. */
 const requireSameNextAction = (directory: RunDirectory, booted: Booted, { pipeline }: Loaded, key: Uint8Array): void => {
-  if (booted.nextActionSeq !== booted.run.seq || booted.run.opened?.pipeline.digest !== pipeline.digest) return;
+  if (booted.nextActionSeq !== booted.run.seq || recordedPipeline(booted.run)?.digest !== pipeline.digest) return;
   const expected = nextActionDocument(nextActionOf(pipeline, booted.run, trackerOf(booted.run)), key);
   const actual = booted.documents.find(({ name }) => name === '99_next_action.md');
   if (actual === undefined || actual.text === expected) return;
@@ -90,35 +113,11 @@ const requireSameNextAction = (directory: RunDirectory, booted: Booted, { pipeli
   });
 };
 
-/** The first event of an epoch: which pipeline, by digest, and document 00. */
+/** The first event of a ticket's first epoch; later, what changed since. */
 const openRun = (session: Session, paths: RepositoryPaths, recorder: Recorder, options: OpenOptions): void => {
   const { pipeline } = options.loaded;
-  const opened = recorder.run.opened;
-  if (opened !== undefined) {
-    if (opened.pipeline.digest !== pipeline.digest) {
-      options.onNote('the pipeline or a manual changed since this run began: what it touches is made again, latched targets are held');
-    }
-    return;
-  }
-  const sources = pipeline.sources.map(({ path, digest }) => ({
-    path: path.startsWith(session.packageRoot)
-      ? `builtin:${relative(session.packageRoot, path)}`
-      : recordedPath(paths, session.packageRoot, path),
-    digest,
-  }));
-  const epoch = 1;
-  recorder.record({
-    type: 'run.opened',
-    ticket: options.ticket,
-    epoch,
-    pipeline: {
-      name: pipeline.name,
-      digest: pipeline.digest,
-      file: recordedPath(paths, session.packageRoot, pipeline.sources[0]?.path ?? ''),
-      sources,
-    },
-    documents: [{ name: '00_governance.md', text: governanceDocument({ ticket: options.ticket, epoch, pipeline, sources }) }],
-  });
+  if (recorder.run.opened !== undefined) notePipeline(session, paths, recorder, options.onNote);
+  else recorder.record(openedEvent(session, { paths, ticket: options.ticket, pipeline, epoch: 1 }));
 };
 
 /** Directives that arrived since the last boot: read once, recorded, and given to the next worker. */
@@ -137,6 +136,7 @@ const ticketRun = async (session: Session, options: OpenOptions, recorder: Recor
     root: () => factOf(state, 'tree') ?? paths.mainRoot,
     memory: state.stats,
     now: session.clock.now,
+    isOver: () => isOver(options.loaded.pipeline, state),
   });
   let workspace: Promise<Workspace> | undefined;
   const run: TicketRun = {

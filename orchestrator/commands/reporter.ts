@@ -5,7 +5,7 @@ import { oneLine } from '../model/text.js';
 import { targetState } from '../machine/run-state.js';
 import type { TicketRun } from '../effects/ticket-run.js';
 import type { RunSummary } from '../record/next.js';
-import { approveCommand } from '../record/next.js';
+import { approveCommand, rebuildCommand } from '../record/next.js';
 import type { SchedulerOutcome } from '../scheduler/scheduler.js';
 import { failureFromHere, fromHere } from './from-here.js';
 import { painter, type Painter } from './paint.js';
@@ -134,5 +134,14 @@ const lastWords = (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummar
       `and go on with \`orchestrate run --ticket ${ticket}\``,
     ].join('\n');
   }
-  return `${paint.byState(summary)}: ${outcome.upToDate} of ${outcome.wanted} targets are up to date; \`orchestrate run --ticket ${ticket}\` resumes`;
+  const count = `${outcome.upToDate} of ${outcome.wanted} targets are up to date`;
+  const givenUp = run.pipeline.targets.find(({ name }) => targetState(run.recorder.run, name).value === 'abandoned');
+  if (summary === 'abandoned' && givenUp !== undefined) {
+    const { reason } = targetState(run.recorder.run, givenUp.name).context;
+    return [
+      `${paint.byState('abandoned')}: ${count}; ${givenUp.name} was ${oneLine(reason ?? 'given up')}`,
+      `start again with \`${rebuildCommand(ticket, givenUp.name)}\``,
+    ].join('\n');
+  }
+  return `${paint.byState(summary)}: ${count}; \`orchestrate run --ticket ${ticket}\` resumes`;
 };

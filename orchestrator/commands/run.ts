@@ -5,7 +5,7 @@ import { requireTicketId } from '../model/ticket.js';
 import { targetState } from '../machine/run-state.js';
 import { effectsOf } from '../effects/table.js';
 import { newHalt, type Halt, type TicketRun } from '../effects/ticket-run.js';
-import { summaryOf } from '../record/next.js';
+import { isGivenUp, summaryOf } from '../record/next.js';
 import { trackerOf } from '../record/tracker.js';
 import { freshnessOf, type Freshness } from '../scheduler/freshness.js';
 import { runScheduler, type SchedulerOutcome } from '../scheduler/scheduler.js';
@@ -38,6 +38,8 @@ export const run = async (session: Session): Promise<number> => {
   const loaded = new Map<string, Loaded>();
   for (const ticket of tickets) loaded.set(ticket, await loadFor(session, paths, ticket));
   requireUntil(session, [...loaded.values()]);
+  const rebuild = flagText(session, 'rebuild');
+  if (rebuild !== undefined) await (await import('./rebuild.js')).requireRebuildable(session, paths, loaded, rebuild);
   const jobs = jobsOf(session, [...loaded.values()]);
   if (flagSet(session, 'dry-run')) return dryRun(session, paths, loaded);
   for (const [ticket, { pipeline }] of loaded) await preflight(session, paths, ticket, pipeline);
@@ -89,6 +91,7 @@ const oneTicketRun = async (session: Session, ticket: string, loaded: Loaded, wo
 const driveTicket = async (session: Session, ticket: string, loaded: Loaded, world: World): Promise<number> => {
   const { reporter, paths } = world;
   const ask = terminalApproval(session, ticket);
+  const rebuild = flagText(session, 'rebuild');
   // A failed target stops its own ticket; a signal stops all of them.
   const halt = linkedHalt(world.halt);
   const open = await openTicket(session, {
@@ -100,9 +103,11 @@ const driveTicket = async (session: Session, ticket: string, loaded: Loaded, wor
     onLine: (line) => reporter.line(ticket, line),
     onNote: (text) => reporter.note(ticket, text),
     ...(ask === undefined ? {} : { ask }),
+    ...(rebuild === undefined ? {} : { rebuild }),
   });
   world.running.add(open.run);
   reporter.opened(ticket, loaded.pipeline);
+  if (isGivenUp(loaded.pipeline, open.run.recorder.run)) halt.halt('abandoned');
   try {
     const outcome = await schedule(session, open.run, reporter);
     finishRun(open.run, outcome);

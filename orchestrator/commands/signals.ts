@@ -7,7 +7,10 @@ export interface SignalWatch {
   readonly unsubscribe: () => void;
 }
 
-/** The first signal starts nothing new and ends the children in grace; what they were is recorded, then we go. */
+/**
+ * The first signal starts nothing new and ends the children in grace, the second ends them at once; what they were is
+ * recorded, then we go.
+ */
 export const stopOnSignal = (io: Io, halt: Halt, running: ReadonlySet<TicketRun>): SignalWatch => {
   let caught: string | undefined;
   const unsubscribe = io.onSignal((signal) => {
@@ -17,7 +20,7 @@ export const stopOnSignal = (io: Io, halt: Halt, running: ReadonlySet<TicketRun>
     if (isFirst) io.stderr(`\n${signal}: ending the children; state is kept, \`orchestrate run\` resumes\n`);
     for (const run of running) {
       run.abort.abort();
-      for (const child of run.children) void child.stop(signal);
+      for (const child of run.children) void (isFirst ? child.stop(signal) : child.kill(signal));
     }
   });
   return { caught: () => caught, unsubscribe };

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { ProcessIdentity } from '../model/child.js';
 import type { RepositoryPaths } from '../model/git.js';
+import { changeLine } from '../record/source-changes.js';
 import { statusView, type StatusView, type TargetView } from '../record/view.js';
 import { lockHolder } from '../state/lock.js';
 import { runDirectory, ticketsWithRuns, type RunDirectory } from '../state/run-dir.js';
@@ -71,7 +72,7 @@ const targetRows = (view: StatusView, paint: Painter): string =>
       target.attempt > 1 ? `attempt ${target.attempt}` : '',
       duration(target.elapsedMs),
       tokens(target.usage),
-      target.phase === 'failed' ? (target.reason ?? '') : (target.summary[0] ?? ''),
+      ['failed', 'abandoned'].includes(target.phase) ? (target.reason ?? '') : (target.summary[0] ?? ''),
     ]),
   );
 
@@ -82,6 +83,7 @@ export const statusText = (view: StatusView, paint: Painter): string => {
   return (
     `ticket ${view.ticket}  ${paint.byState(view.state)}  pipeline ${view.pipeline}, epoch ${view.epoch}\n` +
     `${targetRows(view, paint)}\n${waiting}` +
+    view.pipelineChanges.map((change) => `changed since epoch ${view.epoch} was opened: ${changeLine(change)}\n`).join('') +
     `context: state ≈ ${bootTokens} tokens, ${forks} forks, workers used ${used} tokens\n`
   );
 };

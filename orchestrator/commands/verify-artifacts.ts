@@ -16,19 +16,20 @@ export const artifactChecks = (
   directory: RunDirectory,
   reading: JournalReading,
   pipeline: Pipeline | undefined,
+  /** Seals of epochs before: a kept target's notes stay, also those of attempts that are not recorded again. */
+  earlier: ReadonlyMap<string, Seal>,
 ): Check[] => {
   const { run, evidence } = reading;
-  const own = [...evidence.seals].filter(([path, seal]) => isOurs(path, seal, run, pipeline));
+  const own = [...evidence.seals].filter(([path, seal]) => isOurs(path, seal, pipeline));
   return [
     ...ticketCheck(directory, run),
     ...own.filter(([path]) => !NOTE.test(path)).flatMap(([path, seal]) => sealedCheck(directory, run, path, seal)),
-    ...noteChecks(directory, reading, own.filter(([path]) => NOTE.test(path))),
+    ...noteChecks(directory, reading, own.filter(([path]) => NOTE.test(path)), earlier),
   ];
 };
 
-/** What a target of files seals lies in the tree, but for its notes, and an epoch that is over has its own archive. */
-const isOurs = (path: string, { target, epoch }: Seal, run: RunState, pipeline: Pipeline | undefined): boolean => {
-  if (epoch !== run.epoch) return false;
+/** What a target of files seals lies in the tree, but for its notes. */
+const isOurs = (path: string, { target }: Seal, pipeline: Pipeline | undefined): boolean => {
   if (NOTE.test(path)) return path.startsWith(`notes/${target}-`);
   const makes = pipeline?.targets.find(({ name }) => name === target)?.makes;
   return (path === 'plan.md' && (makes ?? 'plan') === 'plan') || (path === 'branch.diff' && (makes ?? 'diff') === 'diff');
@@ -78,33 +79,41 @@ const ticketCheck = (directory: RunDirectory, run: RunState): Check[] => {
 };
 
 /** A note goes into prompts: one that nobody sealed is as bad as one that was changed. */
-const noteChecks = (directory: RunDirectory, { run, broken }: JournalReading, seals: readonly (readonly [string, Seal])[]): Check[] => {
+const noteChecks = (
+  directory: RunDirectory,
+  { run, broken }: JournalReading,
+  own: readonly (readonly [string, Seal])[],
+  earlier: ReadonlyMap<string, Seal>,
+): Check[] => {
   const folder = join(directory.artifacts, 'notes');
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.md')) : [];
-  const known = new Set(seals.map(([path]) => path));
-  const strangers = names.filter((name) => !known.has(`notes/${name}`) && !mayBeNew(run, name));
+  const onDisk = existsSync(folder) ? readdirSync(folder).map((name) => `notes/${name}`).filter((path) => NOTE.test(path)) : [];
+  const seals = new Map(own);
+  for (const path of onDisk) {
+    const seal = seals.get(path) ?? earlier.get(path);
+    if (seal !== undefined) seals.set(path, seal);
+  }
+  const strangers = onDisk.filter((path) => !seals.has(path) && !mayBeNew(run, path));
   if (broken !== undefined && strangers.length > 0) return [untold('artifacts/notes', BROKEN_JOURNAL)];
-  const changed = seals
+  const changed = [...seals]
     .filter(([, seal]) => !isOpen(run, seal))
     .flatMap(([path, seal]) => {
       const problem = fileProblem(join(directory.artifacts, path), seal.digest);
       return problem === undefined ? [] : [`\`${path}\` ${problem}`];
     });
-  const problems = [...changed, ...strangers.map((name) => `\`notes/${name}\` was sealed by no target`)];
-  return problems.length + known.size === 0 ? [] : eachProblem('artifacts/notes', problems, `${known.size} notes`);
+  const problems = [...changed, ...strangers.map((path) => `\`${path}\` was sealed by no target`)];
+  return problems.length + seals.size === 0 ? [] : eachProblem('artifacts/notes', problems, `${seals.size} notes`);
 };
 
 /** Copied, and its target's seal not recorded yet: a crash left it. */
-const mayBeNew = (run: RunState, name: string): boolean =>
-  [...run.targets].some(([target, { value, context }]) => name.startsWith(`${target}-`) && value === 'gating' && context.artifacts === undefined);
+const mayBeNew = (run: RunState, path: string): boolean =>
+  [...run.targets].some(([target, { value, context }]) => path.startsWith(`notes/${target}-`) && value === 'gating' && context.artifacts === undefined);
 
 /** Directives that a boot has read must still be what it read: write-once, like an approval. */
-export const inboxChecks = (directory: RunDirectory, { evidence }: JournalReading): Check[] => {
-  const problems = evidence.directives.flatMap(({ id, digest }) => {
+export const inboxChecks = (inbox: string, directives: ReadonlyMap<number, Digest>): Check[] => {
+  const problems = [...directives].flatMap(([id, digest]) => {
     const name = `${String(id).padStart(4, '0')}.md`;
-    const problem = fileProblem(join(directory.inbox, name), digest);
+    const problem = fileProblem(join(inbox, name), digest);
     return problem === undefined ? [] : [`\`${name}\` ${problem.replace('sealed', 'read')}`];
   });
-  const count = evidence.directives.length;
-  return count === 0 ? [] : eachProblem('inbox', problems, `${count} directives are as they were read`);
+  return directives.size === 0 ? [] : eachProblem('inbox', problems, `${directives.size} directives are as they were read`);
 };

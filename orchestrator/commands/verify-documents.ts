@@ -6,7 +6,6 @@ import type { RunState } from '../machine/run-state.js';
 import type { StateDocument } from '../record/boot.js';
 import { nextActionOf } from '../record/next.js';
 import { trackerOf } from '../record/tracker.js';
-import { hasRebooted } from '../state/lock.js';
 import { nextActionDocument, readNextAction } from '../state/next-action.js';
 import { DOCUMENTS, type RunDirectory } from '../state/run-dir.js';
 import { readCheckpoint } from '../record/checkpoint.js';
@@ -15,26 +14,34 @@ import { stateDigest, type JournalReading } from './verify-journal.js';
 
 const NEXT_ACTION = '99_next_action.md';
 
-/** Documents 00 to 30 against the bytes that the journal says it wrote. */
+/**
+ * Documents 00 to 30 against the bytes that the journal says it wrote.
+ * @param mayLack a crash may have kept this one, or its end, from the disk
+ */
 export const documentChecks = (
   directory: RunDirectory,
   reading: JournalReading,
   documents: readonly StateDocument[],
+  mayLack: (name: string) => boolean,
 ): Check[] => {
   const onDisk = new Map(documents.map(({ name, bytes }) => [name, bytes]));
   const governed = DOCUMENTS.filter((name) => name !== NEXT_ACTION && onDisk.has(name));
   const names = new Set([...Object.keys(reading.run.documents), ...governed]);
-  return [...names].toSorted().map((name) => documentCheck(directory, reading, name, onDisk.get(name)));
+  return [...names].toSorted().map((name) =>
+    documentCheck(reading, { name, path: join(directory.state, name), actual: onDisk.get(name), mayLack: mayLack(name) }),
+  );
 };
 
-const documentCheck = (
-  directory: RunDirectory,
-  { run, broken }: JournalReading,
-  name: string,
-  actual: Buffer | undefined,
-): Check => {
+interface DocumentCase {
+  readonly name: string;
+  readonly path: string;
+  readonly actual: Buffer | undefined;
+  readonly mayLack: boolean;
+}
+
+const documentCheck = ({ run, broken }: JournalReading, { name, path, actual, mayLack }: DocumentCase): Check => {
   const text = run.documents[name];
-  if (lstatSync(join(directory.state, name), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
     return failed(name, 'is a symbolic link');
   }
   if (text === undefined) {
@@ -48,7 +55,7 @@ const documentCheck = (
     return untold(name, `begins as the journal says; ${BROKEN_JOURNAL}`);
   }
   const isShort = actual === undefined || expected.subarray(0, actual.length).equals(actual);
-  if (isShort && (run.freshDocuments.includes(name) || hasRebooted(directory.path))) {
+  if (isShort && mayLack) {
     return held(name, 'a crash kept it, or its end, from the disk: the next `run` writes it from the journal');
   }
   return failed(name, actual === undefined ? 'is missing' : `was changed outside orchestrate, from line ${differingLine(actual, expected)} on`);

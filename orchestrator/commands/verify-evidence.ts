@@ -19,7 +19,6 @@ export interface Seal {
   readonly digest: Digest;
   readonly target: string;
   readonly attempt: number;
-  readonly epoch: number;
   readonly receipt?: Receipt;
 }
 
@@ -83,7 +82,7 @@ export const gather = (evidence: Evidence, line: JournalLine, run: RunState): vo
       break;
     case 'work.sealed':
       noteReceipt(evidence, event, line, run);
-      noteSeal(evidence, event, run);
+      noteSeal(evidence, event);
       break;
     case 'gate.answered':
       noteGate(evidence, event, seq);
@@ -119,10 +118,10 @@ const noteReceipt = (
   if (!evidence.receipts.has(key)) evidence.receipts.set(key, { name: `${epoch}${target}.${attempt}`, seq, receipt });
 };
 
-const noteSeal = (evidence: Evidence, event: Of<'work.sealed'>, run: RunState): void => {
+const noteSeal = (evidence: Evidence, event: Of<'work.sealed'>): void => {
   const { target, attempt, artifacts, receipt } = event;
   for (const { path, digest } of artifacts) {
-    const seal = { digest, target, attempt, epoch: run.epoch, ...(receipt === undefined ? {} : { receipt }) };
+    const seal = { digest, target, attempt, ...(receipt === undefined ? {} : { receipt }) };
     evidence.seals.set(path, seal);
     if (path === 'plan.md') evidence.plans.add(digest);
     if (path === 'branch.diff') evidence.lastDiff = receipt;

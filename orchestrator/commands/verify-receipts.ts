@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Problem } from '../model/failure.js';
 import type { Receipt } from '../model/event.js';
 import type { RepositoryPaths } from '../model/git.js';
+import { leftBehind } from '../machine/left-behind.js';
 import { factOf, type RunState } from '../machine/run-state.js';
 import { branchHead, isAncestor } from '../git/ancestry.js';
 import { renderDiff, type RenderedDiff } from '../git/diff.js';
@@ -22,10 +23,13 @@ interface Context {
   readonly git: Git;
   readonly store: Store;
   readonly inspection: Inspection;
-  readonly evidence: Evidence;
+  readonly evidence: GitEvidence;
   /** For rendered diffs; removed afterwards. */
   readonly scratch: string;
 }
+
+/** Of all epochs, the oldest first. */
+export type GitEvidence = Pick<Evidence, 'receipts' | 'plans' | 'commits'>;
 
 const STORE = 'private store';
 
@@ -34,13 +38,13 @@ export const gitChecks = async (
   env: NodeJS.ProcessEnv,
   paths: RepositoryPaths,
   run: RunState,
-  evidence: Evidence,
+  evidence: GitEvidence,
 ): Promise<Check[]> => {
   const roots = rootsOf(run, evidence);
   if (roots.length === 0) return [];
   const git = openGit(paths, env);
   const store = openExisting(paths);
-  const branch = await branchChecks(git, paths, run, evidence);
+  const branch = await branchChecks(git, paths, run);
   if ('ok' in store) return [store, ...branch];
   const inspection = await inspectObjects({ git, store }, roots);
   const scratch = await mkdtemp(join(tmpdir(), 'orchestrate-verify-'));
@@ -48,13 +52,18 @@ export const gitChecks = async (
     const context = { git, store, inspection, evidence, scratch };
     const checks = [held(STORE, `its settings are ours; ${roots.length} roots were read`), ...baseChecks(context, run)];
     for (const seen of evidence.receipts.values()) checks.push(await receiptCheck(context, seen));
-    return [...checks, ...evidence.commits.map((claim) => commitCheck(context, claim)), ...branch];
+    return [...checks, ...distinct(evidence.commits).map((claim) => commitCheck(context, claim)), ...branch];
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
 };
 
-const rootsOf = (run: RunState, evidence: Evidence): Root[] => {
+/** A rebuild records again what it keeps. */
+const distinct = (claims: readonly CommitClaim[]): CommitClaim[] => [
+  ...new Map(claims.map((claim) => [`${claim.commit} ${claim.receipt?.tree ?? ''}`, claim])).values(),
+];
+
+const rootsOf = (run: RunState, evidence: GitEvidence): Root[] => {
   const receipts = [...evidence.receipts.values()].map(({ receipt }) => receipt);
   const base = factOf(run, 'base');
   const commits = new Set([...(base === undefined ? [] : [base]), ...receipts.map((receipt) => receipt.base), ...evidence.commits.map(({ commit }) => commit)]);
@@ -95,7 +104,7 @@ const receiptCheck = async (context: Context, { name, receipt, seq }: SeenReceip
   return held(row, `tree ${receipt.tree.slice(0, 12)} on base ${receipt.base.slice(0, 12)}: ${files} files, +${addedLines} -${removedLines}, rendered again`);
 };
 
-const unknownPlan = ({ plans }: Evidence, { plan }: Receipt): string[] =>
+const unknownPlan = ({ plans }: GitEvidence, { plan }: Receipt): string[] =>
   plan === undefined || plans.has(plan) ? [] : [`its plan ${plan} was never sealed`];
 
 const diffProblems = async (context: Context, receipt: Receipt): Promise<string[]> => {
@@ -138,18 +147,15 @@ const commitCheck = (context: Context, { commit, receipt, seq }: CommitClaim): C
   return held(row, `tree ${receipt.tree.slice(0, 12)} as approved, parent ${receipt.base.slice(0, 12)}`);
 };
 
-/** The branch in the user's repository is where the commit target left it, or where it is now is said. */
-const branchChecks = async (git: Git, paths: RepositoryPaths, run: RunState, evidence: Evidence): Promise<Check[]> => {
-  const branch = factOf(run, 'branch');
-  const last = evidence.commits.at(-1);
-  if (branch === undefined || last === undefined || last.commit === last.receipt?.base) return [];
+/** The branch in the user's repository is where this ticket left it, or where it is now is said. */
+const branchChecks = async (git: Git, paths: RepositoryPaths, run: RunState): Promise<Check[]> => {
+  const { branch, commit, landed } = leftBehind(run) ?? {};
+  if (branch === undefined || commit === undefined) return [];
   const row = `branch ${branch}`;
   const head = await branchHead(git, paths, branch);
   if (!head.ok) return [untold(row, head.failure.message)];
-  const { commit } = last;
   if (head.value === commit) return [held(row, `is at our commit ${commit.slice(0, 12)}`)];
   if (head.value === undefined) {
-    const landed = factOf(run, 'landed');
     return [landed === undefined ? failed(row, `is gone; our commit is ${commit}`) : held(row, `is gone; the work was landed as ${landed.slice(0, 12)}`)];
   }
   const isBelow = await isAncestor(git, paths.gitDir, commit, head.value);

@@ -121,7 +121,8 @@ const finishCommand = (run: TicketRun, target: Target, status: WaitStatus): Effe
     });
   }
   const summary = logTail(logPath, status);
-  if (target.gates.length > 0) {
+  // A diff has to be sealed, gates have to be asked: that is `gating`'s work.
+  if (target.gates.length > 0 || target.makes !== 'files') {
     run.recorder.record({
       type: 'child.ended',
       target: target.name,

@@ -65,6 +65,17 @@ const requireRemote = (pipeline: Pipeline, hasRemote: boolean): void => {
   });
 };
 
+/** Where a branch of the user's repository is; `undefined` when there is none. */
+export const branchHead = async (env: NodeJS.ProcessEnv, paths: RepositoryPaths, branch: string): Promise<string | undefined> => {
+  const head = await runForText(openGit(paths, env), {
+    args: ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}^{commit}`],
+    gitDir: checkoutGitDir(paths),
+    answers: [1],
+  });
+  if (!head.ok) throw new Problem(head.failure);
+  return head.value === '' ? undefined : head.value;
+};
+
 /** Everything of git that one ticket needs, over the private store. */
 export const openWorkspace = async (run: TicketRun): Promise<Workspace> => {
   const git = openGit(run.paths, run.env);

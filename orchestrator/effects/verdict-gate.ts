@@ -5,6 +5,7 @@ import { isoTime } from '../model/clock.js';
 import { judgeVerdict, type VerdictAnswer } from '../gates/verdict.js';
 import { criticHeader, criticRecord } from '../state/documents.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
+import { frozenFolder } from './freeze.js';
 import { subjectDigest } from './gates.js';
 import { targetsBetween } from './graph.js';
 import { MOVED, recordFailure, stateOf, type TicketRun } from './ticket-run.js';
@@ -12,7 +13,8 @@ import { MOVED, recordFailure, stateOf, type TicketRun } from './ticket-run.js';
 /** Asks what the critic's record is worth, writes the round into 30, and draws the consequence. */
 export const judgeReview = async (run: TicketRun, target: Target): Promise<EffectResult> => {
   const { context } = stateOf(run, target);
-  const snapshot = await (await run.workspace()).snapshot();
+  const workspace = await run.workspace();
+  const snapshot = await workspace.snapshot();
   const current = snapshot.ok ? snapshot.value.receipt : undefined;
   const reviewed = context.receipt;
   const verdict =
@@ -21,8 +23,8 @@ export const judgeReview = async (run: TicketRun, target: Target): Promise<Effec
     reviewed === undefined
       ? { kind: 'refused', reasons: ['unbindable: no receipt was recorded for this review'] }
       : judgeVerdict({ verdict, nonce: context.nonce ?? '', pillars: run.pipeline.settings.pillars, reviewed, current });
-  // After a crash between the record and its consequence the round is in 30 already.
-  if (!isRecorded(run, target)) run.recorder.record(verdictEvent(run, target, reply));
+  recordRound(run, target, reply);
+  await workspace.removeCheckout(frozenFolder(run, target.name));
   switch (reply.kind) {
     case 'approved':
       return MOVED;
@@ -35,7 +37,7 @@ export const judgeReview = async (run: TicketRun, target: Target): Promise<Effec
 
 /** A critic that ended well and returned what is no verdict, or one that contradicts itself: refused, and 30 has it. */
 export const refuseReview = (run: TicketRun, target: Target, reasons: readonly string[]): EffectResult => {
-  run.recorder.record(verdictEvent(run, target, { kind: 'refused', reasons }));
+  recordRound(run, target, { kind: 'refused', reasons });
   return refused(run, target, reasons);
 };
 
@@ -47,9 +49,11 @@ const refused = (run: TicketRun, target: Target, reasons: readonly string[]): Ef
     canRetry: true,
   });
 
-const isRecorded = (run: TicketRun, target: Target): boolean => {
+/** Once for each critic: after a crash between the record and its consequence the round is in 30 already. */
+const recordRound = (run: TicketRun, target: Target, reply: VerdictAnswer): void => {
   const { child } = stateOf(run, target).context;
-  return run.recorder.run.rounds.some((round) => round.target === target.name && round.child === child);
+  const isRecorded = run.recorder.run.rounds.some((round) => round.target === target.name && round.child === child);
+  if (!isRecorded) run.recorder.record(verdictEvent(run, target, reply));
 };
 
 const verdictEvent = (run: TicketRun, target: Target, reply: VerdictAnswer): GateAnswered => {

@@ -1,11 +1,23 @@
 import picomatch from 'picomatch';
 
-const OPTIONS = { dot: true, nonegate: true, noextglob: true, strictSlashes: true } as const;
+const OPTIONS = { dot: true, nonegate: true, noextglob: true, regex: false, strictSlashes: true } as const;
+
+/** Parentheses are part of a name (`app/(shop)/page.tsx`), never a group of a regular expression. */
+const literalParentheses = (glob: string): string =>
+  glob.replaceAll(/\\.|[()]/g, (found) => (found.length === 1 ? `\\${found}` : found));
+
+const withoutSlashes = (glob: string): string => {
+  let end = glob.length;
+  while (end > 0 && glob[end - 1] === '/') end -= 1;
+  return glob.slice(0, end);
+};
 
 /** Does the path match one of the globs? A glob that names a folder (`src` or `src/`) stands for all that is below it. */
 export const pathMatcher = (globs: readonly string[]): ((path: string) => boolean) => {
   const matchers = globs.flatMap((glob) => {
-    const trimmed = glob.replace(/\/+$/, '');
+    const trimmed = literalParentheses(withoutSlashes(glob));
+    // `/` names no path of a tree.
+    if (trimmed === '') return [];
     return [picomatch(trimmed, OPTIONS), picomatch(`${trimmed}/**`, OPTIONS)];
   });
   return (path) => matchers.some((matches) => matches(path));
@@ -18,16 +30,23 @@ export const outsideOf = (paths: readonly string[], globs: readonly string[]): s
 };
 
 /**
- * Is every path that `inner` can match also matched by `outer`? Conservative: probes `inner` with its wildcards filled
- * in, deep and shallow; what cannot be shown is not contained.
+ * Is every path that `inner` can match also matched by one of `outer`? Conservative: probes `inner` with its wildcards
+ * filled in, deep, shallow and with none; what cannot be shown is not contained.
  */
 export const isContained = (inner: string, outer: readonly string[]): boolean => {
-  const matches = pathMatcher(outer);
-  const trimmed = inner.replace(/\/+$/, '');
-  if (outer.some((glob) => glob.replace(/\/+$/, '') === trimmed)) return true;
-  if (/[[\]{}()?]/.test(trimmed)) return false;
-  const probe = (deep: string, one: string): string => trimmed.replaceAll('**', deep).replaceAll('*', one);
-  // Names that no sane glob spells out, unlike each other, so that only a wildcard can match them all.
-  const probes = [probe('zq~7/0w', 'zq~7'), probe('0w~z', '0w~z'), probe('.k~q', '.k~q'), probe('Y_y', 'Y_y')];
-  return probes.every((path) => matches(path));
+  const trimmed = withoutSlashes(inner);
+  if (outer.some((glob) => withoutSlashes(glob) === trimmed)) return true;
+  if (trimmed === '' || /[[\]{}()?!\\]/.test(trimmed) || trimmed.split('/').includes('..')) return false;
+  const probes = probesOf(trimmed);
+  // One glob must match them all: two that share them out say nothing about the names between. Of a glob with `?` or
+  // `[…]` a few names say nothing either.
+  return outer.some((glob) => !/[?[\]]/.test(glob) && probes.every(pathMatcher([glob])));
+};
+
+/** Names that no sane glob spells out, unlike each other, so that only a wildcard can match them all. */
+const probesOf = (glob: string): string[] => {
+  const filled = (deep: string, one: string): string => glob.replaceAll('**', deep).replaceAll('*', one);
+  const probes = [filled('zq~7/0w', 'zq~7'), filled('0w~z', '0w~z'), filled('.k~q', '.k~q'), filled('Y_y', 'Y_y')];
+  // `**` also stands for no folder at all.
+  return [...probes, glob.replaceAll('**/', '').replaceAll('**', 'Y_y').replaceAll('*', 'Y_y')];
 };

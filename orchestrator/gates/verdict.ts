@@ -58,7 +58,8 @@ const missingPages = (verdict: Verdict, reviewed: Receipt): string[] => {
 };
 
 const missingPillars = (verdict: Verdict, pillars: readonly string[]): string[] => {
-  const missing = pillars.filter((pillar) => (verdict.pillars[pillar] ?? '').trim() === '');
+  const answers = new Map(Object.entries(verdict.pillars));
+  const missing = pillars.filter((pillar) => (answers.get(pillar) ?? '').trim() === '');
   return missing.length === 0 ? [] : [`pillars-missing: ${missing.join(', ')} (a finding or "none" is needed)`];
 };
 

@@ -8,8 +8,17 @@ import { fetchBranches, lookAtRemote, type Remote } from './remote.js';
 import { readShallow } from './shallow.js';
 
 /** Is `older` the same commit as `newer` or below it? A commit that the git directory has not got is nobody's ancestor. */
-export const isAncestor = async (git: Git, gitDir: string, older: string, newer: string): Promise<boolean> => {
-  const answer = await run(git, { args: ['merge-base', '--is-ancestor', older, newer], gitDir, answers: [1, 128] });
+export const isAncestor = async (
+  git: Git,
+  gitDir: string,
+  older: string,
+  newer: string,
+): Promise<boolean> => {
+  const answer = await run(git, {
+    args: ['merge-base', '--is-ancestor', older, newer],
+    gitDir,
+    answers: [1, 128],
+  });
   return answer.ok && answer.value.code === 0;
 };
 

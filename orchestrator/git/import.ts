@@ -52,7 +52,7 @@ const importNow = async (request: ImportRequest): Promise<Result<Imported>> => {
   const { git, store, paths, commit } = request;
   const history = await readHistory(request);
   if (!history.ok) return history;
-  const boundary = boundaryOf(history.value, paths);
+  const { boundary, within } = cutHistory(history.value, commit, new Set(readShallow(paths.gitDir)));
   // Before the objects: the check of their links must know where history ends.
   await updateShallow(store.path, { add: boundary, drop: [] });
   const pack = await transferPack({
@@ -65,7 +65,6 @@ const importNow = async (request: ImportRequest): Promise<Result<Imported>> => {
   });
   if (!pack.ok) return pack;
   // After them: another import may still count on history ending there.
-  const within = [...history.value.keys()].filter((id) => !boundary.includes(id));
   await updateShallow(store.path, { add: [], drop: within });
   if (pack.value === undefined) {
     return fail({ kind: 'git-failed', message: '`git index-pack` named no pack', where: store.path });
@@ -97,12 +96,25 @@ const readHistory = async (request: ImportRequest): Promise<Result<History>> => 
   return ok(history);
 };
 
-/** Where history is cut: a parent was not listed, or the user's own clone is shallow there. */
-const boundaryOf = (history: History, paths: RepositoryPaths): string[] => {
-  const shallow = new Set(readShallow(paths.gitDir));
-  return [...history]
-    .filter(([id, parents]) => shallow.has(id) || parents.some((parent) => !history.has(parent)))
-    .map(([id]) => id);
+interface Cut {
+  /** Where history ends: a parent was not listed, or the user's own clone is shallow there. */
+  readonly boundary: readonly string[];
+  /** Commits that come with all of their parents. */
+  readonly within: readonly string[];
+}
+
+/** Only what can be reached counts: a cut at a merge may hide a listed commit behind it. */
+const cutHistory = (history: History, commit: string, shallow: ReadonlySet<string>): Cut => {
+  const boundary: string[] = [];
+  const within: string[] = [];
+  const seen = new Set([commit]);
+  for (const id of seen) {
+    const parents = history.get(id) ?? [];
+    const ends = shallow.has(id) || parents.some((parent) => !history.has(parent));
+    (ends ? boundary : within).push(id);
+    if (!ends) for (const parent of parents) seen.add(parent);
+  }
+  return { boundary, within };
 };
 
 const markerPath = (store: Store, commit: string): string => join(store.path, 'imported', commit);

@@ -45,9 +45,12 @@ export const inspectObjects = async (request: ReadRequest, roots: readonly Root[
     treeOfRoot.set(id, commit?.tree ?? id);
   }
   const listings = await listTrees(request, new Set(treeOfRoot.values()));
-  const all = [...listings.values()].flatMap((listing) => (listing.ok ? listing.value.map(({ id }) => id) : []));
+  const all = [...listings.values()].flatMap((listing) =>
+    listing.ok ? listing.value.map(({ id }) => id) : [],
+  );
   const below = await readObjects(request, [...new Set([...treeOfRoot.values(), ...all])]);
-  for (const [root, tree] of treeOfRoot) problems.get(root)?.push(...treeProblems(tree, listings.get(tree), below));
+  for (const [root, tree] of treeOfRoot)
+    problems.get(root)?.push(...treeProblems(tree, listings.get(tree), below));
   return { problems, commits };
 };
 
@@ -86,7 +89,10 @@ const listTrees = async (request: ReadRequest, trees: ReadonlySet<string>): Prom
 };
 
 const listTree = async ({ git, store }: ReadRequest, tree: string): Promise<Result<readonly Entry[]>> => {
-  const listed = await run(git, { args: ['ls-tree', '-r', '-t', '-z', '--full-tree', tree], gitDir: store.path });
+  const listed = await run(git, {
+    args: ['ls-tree', '-r', '-t', '-z', '--full-tree', tree],
+    gitDir: store.path,
+  });
   if (!listed.ok) return listed;
   const entries: Entry[] = [];
   for (const line of listed.value.stdout.toString('latin1').split('\0')) {
@@ -107,9 +113,12 @@ const treeProblems = (
 ): string[] => {
   const root = states.get(tree);
   if (root?.kind !== 'intact') return [objectProblem('tree', tree, root)];
-  if (listing === undefined || !listing.ok) return [`tree ${tree} cannot be listed: ${listing?.failure.message ?? ''}`];
+  if (listing === undefined || !listing.ok)
+    return [`tree ${tree} cannot be listed: ${listing?.failure.message ?? ''}`];
   const bad = listing.value.filter(({ id }) => states.get(id)?.kind !== 'intact');
-  const named = bad.slice(0, NAMED).map(({ id, path }) => objectProblem(`\`${pathText(path)}\`, object`, id, states.get(id)));
+  const named = bad
+    .slice(0, NAMED)
+    .map(({ id, path }) => objectProblem(`\`${pathText(path)}\`, object`, id, states.get(id)));
   return bad.length > NAMED ? [...named, `and ${bad.length - NAMED} more objects of tree ${tree}`] : named;
 };
 
@@ -219,7 +228,8 @@ class ObjectSink {
     const isWhole = body.hash.digest('hex') === this.ids[this.position];
     this.body = undefined;
     this.lost = rest[0] !== NEWLINE;
-    if (isWhole) this.settle({ kind: 'intact', type: body.type, body: Buffer.concat(body.kept ?? []).toString('utf8') });
+    if (isWhole)
+      this.settle({ kind: 'intact', type: body.type, body: Buffer.concat(body.kept ?? []).toString('utf8') });
     else this.settle({ kind: 'damaged' });
     return rest.subarray(1);
   }

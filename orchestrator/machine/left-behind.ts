@@ -41,3 +41,7 @@ export const expectedOnRemote = (run: RunState): readonly (string | undefined)[]
   const before = run.left.branch === now?.branch ? run.left.commit : undefined;
   return [...new Set([now?.pushed, before, undefined])];
 };
+
+/** The target that found the base commit, if one did. */
+export const baseMaker = (run: RunState): string | undefined =>
+  [...run.targets].find(([, { context }]) => context.facts?.base !== undefined)?.[0];

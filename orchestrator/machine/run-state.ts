@@ -12,25 +12,13 @@ import type {
   JournalLine,
   LeftBehind,
   PipelineChanged,
-  Receipt,
+  ReviewRound,
   RunEvent,
   RunOpened,
   RunRebuilt,
 } from '../model/event.js';
-import type { Verdict } from '../model/child.js';
-import { advance, INITIAL, neverMade, type TargetEvent, type TargetState } from './target-machine.js';
-
-/** One critic round, as document 30 shows it. */
-export interface ReviewRound {
-  readonly round: number;
-  readonly at: string;
-  readonly target: string;
-  readonly child?: string;
-  readonly outcome: 'APPROVED' | 'REJECTED' | 'REFUSED';
-  readonly receipt?: Receipt;
-  readonly verdict?: Verdict;
-  readonly detail: readonly string[];
-}
+import type { TargetEvent } from './target-context.js';
+import { advance, INITIAL, neverMade, type TargetState } from './target-machine.js';
 
 export interface RunState {
   ticket: string;
@@ -133,55 +121,60 @@ const noteEvent = (run: RunState, event: RunEvent, line: JournalLine): void => {
   for (const { name, append, text } of writes) {
     run.documents[name] = append === true ? (run.documents[name] ?? '') + text : text;
   }
-  switch (event.type) {
-    case 'run.opened':
-      run.epoch = event.epoch;
-      run.opened = event;
-      run.openedAt = line.at;
-      break;
-    case 'run.rebuilt':
-      noteRebuild(run, event);
-      break;
-    case 'pipeline.changed':
-      run.changed = event;
-      break;
-    case 'target.started':
-      delete run.finishedAt;
-      delete run.stoppedBy;
-      if (event.child !== undefined) run.forks += 1;
-      run.directivesDelivered.push(...(event.directives ?? []));
-      break;
-    case 'child.ended':
-      run.usage = addUsage(run.usage, event.usage);
-      break;
-    case 'gate.answered':
-      noteVerdict(run, event, line);
-      break;
-    case 'target.done':
-      run.lastCompleted = { target: event.target, seq: line.seq, at: line.at };
-      run.failures = [];
-      if (event.facts !== undefined) moveToEnd(run.targets, event.target);
-      break;
-    case 'target.paused':
-      takeBackDirectives(run, event.target);
-      break;
-    case 'target.failed':
-      takeBackDirectives(run, event.target);
-      if (event.kind === 'interrupted') break;
-      run.failures = [...run.failures, failureSignature(event.target, event.kind, event.message)].slice(-10);
-      break;
-    case 'directive.read':
-      run.directivesRead.push({ id: event.id, text: event.text, digest: event.digest });
-      break;
-    case 'run.finished':
-      run.finishedAt = line.at;
-      break;
-    case 'run.stopped':
-      run.stoppedBy = event.by;
-      break;
-    default:
-      break;
-  }
+  // The table has a row for each type, and the row takes that type.
+  const note = NOTES[event.type] as ((to: RunState, of: RunEvent, at: JournalLine) => void) | undefined;
+  note?.(run, event, line);
+};
+
+type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type }>;
+
+/** What an event means for the run as a whole; `undefined` where it concerns its targets alone. */
+const NOTES: {
+  readonly [Type in RunEvent['type']]: ((run: RunState, event: Of<Type>, line: JournalLine) => void) | undefined;
+} = {
+  'run.opened': (run, event, { at }) => {
+    run.epoch = event.epoch;
+    run.opened = event;
+    run.openedAt = at;
+  },
+  'run.rebuilt': (run, event) => noteRebuild(run, event),
+  'pipeline.changed': (run, event) => {
+    run.changed = event;
+  },
+  'target.started': (run, event) => {
+    delete run.finishedAt;
+    delete run.stoppedBy;
+    if (event.child !== undefined) run.forks += 1;
+    run.directivesDelivered.push(...(event.directives ?? []));
+  },
+  'child.ended': (run, event) => {
+    run.usage = addUsage(run.usage, event.usage);
+  },
+  'work.sealed': undefined,
+  'gate.answered': (run, event, line) => noteVerdict(run, event, line),
+  'approval.answered': undefined,
+  'target.done': (run, event, { seq, at }) => {
+    run.lastCompleted = { target: event.target, seq, at };
+    run.failures = [];
+    if (event.facts !== undefined) moveToEnd(run.targets, event.target);
+  },
+  'target.failed': (run, event) => {
+    takeBackDirectives(run, event.target);
+    if (event.kind === 'interrupted') return;
+    run.failures = [...run.failures, failureSignature(event.target, event.kind, event.message)].slice(-10);
+  },
+  'target.invalidated': undefined,
+  'target.paused': (run, event) => takeBackDirectives(run, event.target),
+  'target.abandoned': undefined,
+  'directive.read': (run, event) => {
+    run.directivesRead.push({ id: event.id, text: event.text, digest: event.digest });
+  },
+  'run.stopped': (run, event) => {
+    run.stoppedBy = event.by;
+  },
+  'run.finished': (run, _event, { at }) => {
+    run.finishedAt = at;
+  },
 };
 
 /** What an attempt was told is for the next one, when nothing came of it. */
@@ -201,12 +194,13 @@ const noteRebuild = (run: RunState, event: RunRebuilt): void => {
   for (const [name, attempt] of Object.entries(event.attempts)) run.targets.set(name, neverMade(attempt, undefined));
   for (const name of event.targets) run.targets.set(name, neverMade(event.attempts[name] ?? 0, event.because));
   run.directivesDelivered.push(...event.delivered);
+  run.rounds.push(...(event.rounds ?? []));
   if (event.left !== undefined) run.left = event.left;
 };
 
 const noteVerdict = (
   run: RunState,
-  event: Extract<RunEvent, { readonly type: 'gate.answered' }>,
+  event: Of<'gate.answered'>,
   line: JournalLine,
 ): void => {
   if (event.kind !== 'verdict' || event.outcome === 'awaiting') return;

@@ -65,6 +65,21 @@ export interface RunRebuilt {
   /** Directives that prompts of earlier epochs carried. */
   readonly delivered: readonly number[];
   readonly left?: LeftBehind;
+  /** Earlier rounds of reviews whose last one is carried: their dismissed findings and dead ends stay known. */
+  readonly rounds?: readonly ReviewRound[];
+  readonly documents?: readonly DocumentWrite[];
+}
+
+/** One critic round, as document 30 shows it. */
+export interface ReviewRound {
+  readonly round: number;
+  readonly at: string;
+  readonly target: string;
+  readonly child?: string;
+  readonly outcome: 'APPROVED' | 'REJECTED' | 'REFUSED';
+  readonly receipt?: Receipt;
+  readonly verdict?: Verdict;
+  readonly detail: readonly string[];
 }
 
 /**

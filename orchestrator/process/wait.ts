@@ -22,6 +22,8 @@ export interface ChildHandle {
   readonly wait: () => Promise<WaitStatus>;
   /** Ends it: TERM, grace, KILL, a second look. Its end is `stopped`, unless it had ended before. Never rejects. */
   readonly stop: (by: string) => Promise<StopReport>;
+  /** Ends it without waiting for its grace; also while `stop` waits. Never rejects. */
+  readonly kill: (by: string) => Promise<StopReport>;
 }
 
 export interface ChildHooks {
@@ -153,6 +155,10 @@ export const superviseChild = (child: Supervised): ChildHandle => {
     identity: child.identity,
     wait: async () => status,
     stop: async (by) => end({ kind: 'stopped', by }),
+    kill: async (by) => {
+      const graceful = end({ kind: 'stopped', by });
+      return gone ? graceful : endSession(session, 0);
+    },
   };
 };
 

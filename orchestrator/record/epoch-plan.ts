@@ -7,12 +7,12 @@
  * E3  No approval is carried over, neither a person's nor a policy's. A target with such a gate is carried up to its
  *     sealed work: its child is not forked again, and its gates are asked again from the first.
  */
-import type { DocumentWrite, JournalLine, LeftBehind, RunEvent, RunOpened, RunRebuilt } from '../model/event.js';
+import type { DocumentWrite, JournalLine, LeftBehind, ReviewRound, RunEvent, RunOpened, RunRebuilt } from '../model/event.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
-import { leftBehind } from '../machine/left-behind.js';
+import { baseMaker, leftBehind } from '../machine/left-behind.js';
 import { targetState, type RunState } from '../machine/run-state.js';
 import type { TargetState } from '../machine/target-machine.js';
-import { criticHeader } from '../state/documents.js';
+import { criticHeader, criticRecord } from '../state/documents.js';
 
 export const REBUILD_REASON = 'rebuild was asked for';
 
@@ -45,22 +45,22 @@ export const downstreamOf = (pipeline: Pipeline, name: string): string[] => {
 /** All events of the new journal, in order: opened, rebuilt, directives, carried results, what is still to be made. */
 export const planEpoch = (request: EpochRequest): readonly TimedEvent[] => {
   const { pipeline, run, lines, opened, now } = request;
-  const rebuilt = rebuiltEvent(request);
-  const remade = new Set(rebuilt.targets);
+  const targets = downstreamOf(pipeline, request.asked);
+  const remade = new Set(targets);
   const kept = new Map(pipeline.targets.filter(({ name }) => !remade.has(name)).map((target) => [target.name, target]));
   const asked = askedAgain(kept, run, lines);
-  const directives = lines.filter(({ event }) => event.type === 'directive.read');
+  const carried = carriedLines({ kept, run, lines, asked });
+  const rounds = earlierRounds(run, carried, (name) => kept.has(name) && !asked.has(name));
   return [
     { event: opened, at: now },
-    { event: rebuilt, at: now },
-    ...directives,
-    ...inEpoch(carriedLines({ kept, run, lines, asked }), run.epoch, opened),
+    { event: { ...rebuiltEvent(request, targets), ...roundsOf(rounds, opened) }, at: now },
+    ...lines.filter(({ event }) => event.type === 'directive.read'),
+    ...inEpoch(carried, opened, { from: run.epoch, hasCritic: rounds.length > 0 }),
     ...stillToBeMade(kept, run, asked).map((event) => ({ event, at: now })),
   ].map(({ event, at }) => ({ event, at }));
 };
 
-const rebuiltEvent = ({ pipeline, asked, run }: EpochRequest): RunRebuilt => {
-  const targets = downstreamOf(pipeline, asked);
+const rebuiltEvent = ({ asked, run }: EpochRequest, targets: readonly string[]): RunRebuilt => {
   const left = leftNow(run, targets);
   const attempts = [...run.targets].map(([name, { context }]) => [name, context.attempt] as const);
   return {
@@ -81,10 +81,6 @@ const leftNow = (run: RunState, remade: readonly string[]): LeftBehind | undefin
   const { landed: _landed, ...rest } = left;
   return rest;
 };
-
-/** The target that found the base commit, if one did. */
-export const baseMaker = (run: RunState): string | undefined =>
-  [...run.targets].find(([, { context }]) => context.facts?.base !== undefined)?.[0];
 
 /** Number of the line that a target's last attempt began with, or of the first one after it was last out of date. */
 const lastBegins = (lines: readonly JournalLine[]): Map<string, number> => {
@@ -165,9 +161,32 @@ const whyToBeMade = ({ value, context }: TargetState): string => {
     : `attempt ${context.attempt} failed: ${context.failure.message}`;
 };
 
+/** Rounds of kept reviews that no carried event brings: the ones before their last. */
+const earlierRounds = (
+  run: RunState,
+  carried: readonly JournalLine[],
+  isKept: (name: string) => boolean,
+): ReviewRound[] => {
+  const brought = new Set<string>();
+  for (const { event, at } of carried) if (event.type === 'gate.answered') brought.add(`${event.target} ${at}`);
+  return run.rounds.filter(({ target, at }) => isKept(target) && !brought.has(`${target} ${at}`));
+};
+
+const roundsOf = (rounds: readonly ReviewRound[], { ticket, epoch }: RunOpened): Pick<RunRebuilt, 'rounds' | 'documents'> =>
+  rounds.length === 0
+    ? {}
+    : { rounds, documents: [{ name: CRITIC, append: true, text: criticHeader(ticket, epoch) + rounds.map(criticRecord).join('') }] };
+
+const CRITIC = '30_critic_summary.md';
+
 /** The documents that carried events write, rendered for the new epoch. */
-const inEpoch = (lines: readonly JournalLine[], from: number, opened: RunOpened): TimedEvent[] => {
-  let hasCritic = false;
+const inEpoch = (
+  lines: readonly JournalLine[],
+  opened: RunOpened,
+  before: { readonly from: number; readonly hasCritic: boolean },
+): TimedEvent[] => {
+  const { from } = before;
+  let { hasCritic } = before;
   const rendered = ({ name, append, text }: DocumentWrite): DocumentWrite => {
     const renamed = text.replace(HEAD, (head) => head.replace(`\nepoch: ${from}\n`, `\nepoch: ${opened.epoch}\n`));
     if (append !== true) return { name, text: renamed };

@@ -108,6 +108,9 @@ const besidesAbandoned = (pipeline: Pipeline, run: RunState): string => {
 /** The way out of an abandoned target; the one text that `run` and 99 print. */
 export const rebuildCommand = (ticket: string, target: string): string => `orchestrate run --ticket ${ticket} --rebuild ${target}`;
 
+/** Nothing is to be made any more: everything was, or a person gave up the rest. */
+export const isOver = (pipeline: Pipeline, run: RunState): boolean => run.finishedAt !== undefined || isGivenUp(pipeline, run);
+
 /** Has a person given up all that was not done? Then nothing is started any more. */
 export const isGivenUp = (pipeline: Pipeline, run: RunState): boolean => {
   const values = pipeline.targets.map(({ name }) => targetState(run, name).value);

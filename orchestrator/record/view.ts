@@ -4,6 +4,7 @@ import { factOf, targetState, type RunState } from '../machine/run-state.js';
 import type { TargetValue } from '../machine/target-machine.js';
 import { estimateTokens } from '../model/text.js';
 import { approveCommand, summaryOf, type RunSummary } from './next.js';
+import { changesSinceOpened, type SourceChange } from './source-changes.js';
 import { trackerOf } from './tracker.js';
 
 /** `status --ticket ID --json`. CLI.md is the contract; keys are stable. */
@@ -14,6 +15,8 @@ export interface StatusView {
   readonly epoch: number;
   readonly base: string | null;
   readonly tree: string | null;
+  /** Files of the pipeline that are no longer what document 00 says, as far as a run has seen. */
+  readonly pipelineChanges: readonly SourceChange[];
   readonly waitingFor: WaitingView | null;
   readonly targets: readonly TargetView[];
   readonly context: {
@@ -133,6 +136,7 @@ export const statusView = (options: ViewOptions): StatusView => {
     epoch: run.epoch,
     base: factOf(run, 'base') ?? null,
     tree: receipts.findLast((tree) => tree !== undefined) ?? null,
+    pipelineChanges: changesSinceOpened(run),
     waitingFor: waitingOf(pipeline, run),
     targets: pipeline.targets.map((target) => targetView(target, options)),
     context: {

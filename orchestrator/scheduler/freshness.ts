@@ -5,12 +5,14 @@
 import { digestOfValue, type Digest } from '../model/digest.js';
 import type { Target } from '../model/pipeline.js';
 import { targetState, type RunState } from '../machine/run-state.js';
-import type { TargetContext } from '../machine/target-machine.js';
+import type { TargetContext } from '../machine/target-context.js';
 
 /** The files that a target names; paths as they stand in the pipeline, globs expanded. */
 export interface TargetFiles {
   readonly inputs: (target: Target) => readonly string[];
   readonly digest: (path: string) => Digest | undefined;
+  /** The folder that they lie in was cleaned away when nothing was to be made any more. */
+  readonly isGone: () => boolean;
 }
 
 export type Freshness =
@@ -47,21 +49,20 @@ const changeOf = (target: Target, run: RunState, files: TargetFiles, context: Ta
   for (const need of target.needs) {
     if (recorded[need] !== targetState(run, need).context.output) return changeText(need, recorded[need]);
   }
+  if (files.isGone()) return undefined;
   const paths = files.inputs(target);
   for (const path of paths) {
     const key = fileKey(path);
     if (recorded[key] !== (files.digest(path) ?? ABSENT)) return changeText(path, recorded[key]);
   }
-  if (Object.keys(recorded).length !== target.needs.length + paths.length) {
-    const kept = new Set([...target.needs, ...paths.map(fileKey)]);
-    const gone = Object.keys(recorded).find((key) => !kept.has(key));
-    return `input ${gone?.replace(/^file:/, '') ?? ''} is gone`;
-  }
+  const kept = new Set([...target.needs, ...paths.map(fileKey)]);
+  const gone = Object.keys(recorded).find((key) => !kept.has(key));
+  if (gone !== undefined) return `input ${gone.replace(/^file:/, '')} is gone`;
   return outputChange(target, files, context);
 };
 
 const changeText = (name: string, recorded: Digest | undefined): string =>
-  recorded === undefined ? `input ${name} is new` : `input ${name} changed`;
+  `input ${name.replace(/^ticket:/, '')} ${recorded === undefined ? 'is new' : 'changed'}`;
 
 const outputChange = (target: Target, files: TargetFiles, context: TargetContext): string | undefined => {
   if (target.outputs.length === 0) return undefined;

@@ -45,6 +45,7 @@ export interface SchedulerOutcome {
 }
 
 interface Node {
+  readonly position: number;
   readonly target: Target;
   readonly dependants: number[];
   readonly wanted: boolean;
@@ -53,10 +54,28 @@ interface Node {
   driven: boolean;
 }
 
-const buildNodes = (pipeline: Pipeline, until: string | undefined): Node[] => {
-  const index = new Map(pipeline.targets.map(({ name }, position) => [name, position]));
-  const wanted = wantedOf(pipeline, index, until);
-  const nodes = pipeline.targets.map((target, position): Node => ({
+/** What one run of the loop knows; it lives as long as the call. */
+interface Loop {
+  readonly options: SchedulerOptions;
+  readonly nodes: readonly Node[];
+  readonly index: ReadonlyMap<string, number>;
+  /** Targets that are to be judged. */
+  readonly queue: Node[];
+  /** S4: what is out of date → what is in flight below it. */
+  readonly heldUp: Map<Node, Set<Node>>;
+  inFlight: number;
+  made: number;
+  failure: { readonly error: unknown } | undefined;
+  /** Ends the wait of the loop. */
+  wake: () => void;
+}
+
+const openLoop = (options: SchedulerOptions): Loop => {
+  const { targets } = options.pipeline;
+  const index = new Map(targets.map(({ name }, position) => [name, position]));
+  const wanted = wantedOf(targets, index, options.until);
+  const nodes = targets.map((target, position): Node => ({
+    position,
     target,
     dependants: [],
     wanted: wanted[position] ?? true,
@@ -64,156 +83,159 @@ const buildNodes = (pipeline: Pipeline, until: string | undefined): Node[] => {
     settled: false,
     driven: false,
   }));
-  for (const [position, { target }] of nodes.entries()) {
+  for (const { target, position } of nodes) {
     for (const need of target.needs) nodes[index.get(need) ?? -1]?.dependants.push(position);
   }
-  return nodes;
+  return { options, nodes, index, queue: [], heldUp: new Map(), inFlight: 0, made: 0, failure: undefined, wake: () => undefined };
 };
 
-const wantedOf = (pipeline: Pipeline, index: Map<string, number>, until: string | undefined): boolean[] => {
-  const wanted = pipeline.targets.map(({ name }) => until === undefined || name === until);
+const wantedOf = (targets: readonly Target[], index: ReadonlyMap<string, number>, until: string | undefined): boolean[] => {
+  const wanted = targets.map(({ name }) => until === undefined || name === until);
   // Topological order: a target comes after what it needs, so one pass from the end finds all ancestors.
-  for (let position = pipeline.targets.length - 1; position >= 0; position -= 1) {
+  for (let position = targets.length - 1; position >= 0; position -= 1) {
     if (wanted[position] !== true) continue;
-    for (const need of pipeline.targets[position]?.needs ?? []) wanted[index.get(need) ?? -1] = true;
+    for (const need of targets[position]?.needs ?? []) wanted[index.get(need) ?? -1] = true;
   }
   return wanted;
 };
 
-const isFree = (node: Node): boolean => node.unmet === 0 && !node.settled && !node.driven;
+/** Nothing new is started any more. */
+const isOver = ({ failure, options }: Loop): boolean => failure !== undefined || options.halted();
 
-/** Positions of all targets below `start` that an effect is at work on. */
-const inFlightBelow = (nodes: readonly Node[], start: number): Set<number> => {
-  const found = new Set<number>();
-  const seen = new Set([start]);
-  const stack = [...(nodes[start]?.dependants ?? [])];
-  while (stack.length > 0) {
-    const position = stack.pop() ?? -1;
-    if (seen.has(position)) continue;
+const canBeJudged = ({ heldUp }: Loop, node: Node): boolean =>
+  node.wanted && node.unmet === 0 && !node.settled && !node.driven && !heldUp.has(node);
+
+const enqueue = (loop: Loop, node: Node): void => {
+  if (canBeJudged(loop, node)) loop.queue.push(node);
+};
+
+const settle = (loop: Loop, node: Node): void => {
+  node.settled = true;
+  for (const position of node.dependants) {
+    const dependant = loop.nodes[position];
+    if (dependant === undefined) continue;
+    dependant.unmet -= 1;
+    enqueue(loop, dependant);
+  }
+};
+
+/** It and everything below it must be judged again. */
+const unsettle = (loop: Loop, name: string): void => {
+  const { nodes } = loop;
+  const start = nodes[loop.index.get(name) ?? -1];
+  if (start === undefined) return;
+  const stack = [start];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (!node.settled) continue;
+    node.settled = false;
+    for (const position of node.dependants) {
+      const dependant = nodes[position];
+      if (dependant === undefined) continue;
+      dependant.unmet += 1;
+      stack.push(dependant);
+    }
+  }
+  const below = inFlightBelow(nodes, start);
+  if (below.size > 0) loop.heldUp.set(start, below);
+  enqueue(loop, start);
+};
+
+/** All targets below `start` that an effect is at work on. */
+const inFlightBelow = (nodes: readonly Node[], start: Node): Set<Node> => {
+  const found = new Set<Node>();
+  const seen = new Set<number>();
+  const stack = [...start.dependants];
+  for (let position = stack.pop(); position !== undefined; position = stack.pop()) {
+    const node = nodes[position];
+    if (node === undefined || seen.has(position)) continue;
     seen.add(position);
-    if (nodes[position]?.driven === true) found.add(position);
-    stack.push(...(nodes[position]?.dependants ?? []));
+    if (node.driven) found.add(node);
+    stack.push(...node.dependants);
   }
   return found;
 };
 
+/** It is no longer in flight: what waited for that may go on. */
+const landed = (loop: Loop, node: Node): void => {
+  for (const [waiting, below] of loop.heldUp) {
+    below.delete(node);
+    if (below.size > 0) continue;
+    loop.heldUp.delete(waiting);
+    enqueue(loop, waiting);
+  }
+};
+
+const drive = async (loop: Loop, node: Node): Promise<void> => {
+  const { effects, valueOf } = loop.options;
+  const { target } = node;
+  for (let steps = 0; ; steps += 1) {
+    const value = valueOf(target.name);
+    const effect = effects[value];
+    // A target that was done when it was judged is made again; one that has become so has arrived.
+    if (effect === undefined || (value === 'done' && steps > 0)) break;
+    // S2: another attempt is a new start.
+    if (value === 'pending' && (node.unmet > 0 || isOver(loop))) break;
+    const result = await effect(target);
+    if (result.kind === 'halted') break;
+    if (result.kind === 'invalidated') {
+      node.driven = false;
+      unsettle(loop, result.target);
+      return;
+    }
+  }
+  node.driven = false;
+  if (valueOf(target.name) !== 'done') return;
+  loop.made += 1;
+  // What it was made from may have gone out of date meanwhile: then it is judged again when that is settled.
+  if (node.unmet === 0) settle(loop, node);
+};
+
+const judge = (loop: Loop, node: Node): void => {
+  if (!canBeJudged(loop, node)) return;
+  const { options } = loop;
+  const freshness = options.freshness(node.target);
+  options.onJudged?.(node.target, freshness);
+  if (freshness.kind === 'fresh' || freshness.kind === 'held') settle(loop, node);
+  if (freshness.kind !== 'stale' || isOver(loop)) return;
+  node.driven = true;
+  loop.inFlight += 1;
+  void drive(loop, node)
+    .catch((error: unknown) => {
+      loop.failure ??= { error };
+    })
+    .finally(() => {
+      loop.inFlight -= 1;
+      landed(loop, node);
+      loop.wake();
+    });
+};
+
+const judgeAll = (loop: Loop): void => {
+  const { queue } = loop;
+  try {
+    for (let head = 0; head < queue.length; head += 1) {
+      const node = queue[head];
+      if (node !== undefined) judge(loop, node);
+    }
+  } catch (error) {
+    // S5: what is in flight must not be left behind.
+    loop.failure ??= { error };
+  }
+  queue.length = 0;
+};
+
+/** @throws what an effect or a judgement threw, after everything that was in flight has ended */
 export const runScheduler = async (options: SchedulerOptions): Promise<SchedulerOutcome> => {
-  const nodes = buildNodes(options.pipeline, options.until);
-  const index = new Map(options.pipeline.targets.map(({ name }, position) => [name, position]));
-  let inFlight = 0;
-  let wake = (): void => undefined;
-  const queue: number[] = [];
-  let made = 0;
-  let failure: { readonly error: unknown } | undefined;
-  /** S4: what is out of date → what is in flight below it. */
-  const heldUp = new Map<number, Set<number>>();
-
-  const isOver = (): boolean => failure !== undefined || options.halted();
-  const enqueueReady = (position: number): void => {
-    const node = nodes[position];
-    if (node !== undefined && node.wanted && isFree(node) && !heldUp.has(position)) queue.push(position);
-  };
-  const settle = (node: Node): void => {
-    node.settled = true;
-    for (const dependant of node.dependants) {
-      const next = nodes[dependant];
-      if (next === undefined) continue;
-      next.unmet -= 1;
-      enqueueReady(dependant);
-    }
-  };
-  /** It and everything below it must be judged again. */
-  const unsettle = (name: string): void => {
-    const start = index.get(name) ?? -1;
-    const stack = [start];
-    while (stack.length > 0) {
-      const node = nodes[stack.pop() ?? -1];
-      if (node === undefined || !node.settled) continue;
-      node.settled = false;
-      for (const dependant of node.dependants) {
-        const next = nodes[dependant];
-        if (next !== undefined) next.unmet += 1;
-        stack.push(dependant);
-      }
-    }
-    const below = inFlightBelow(nodes, start);
-    if (below.size > 0) heldUp.set(start, below);
-    enqueueReady(start);
-  };
-  /** It is no longer in flight: what waited for that may go on. */
-  const land = (position: number): void => {
-    for (const [waiting, below] of heldUp) {
-      below.delete(position);
-      if (below.size > 0) continue;
-      heldUp.delete(waiting);
-      enqueueReady(waiting);
-    }
-  };
-  const drive = async (node: Node, position: number): Promise<void> => {
-    for (let steps = 0; ; steps += 1) {
-      const value = options.valueOf(node.target.name);
-      const effect = options.effects[value];
-      // A target that was done when it was judged is made again; one that has become so has arrived.
-      if (effect === undefined || (value === 'done' && steps > 0)) break;
-      // Another attempt is a new start.
-      if (value === 'pending' && (node.unmet > 0 || isOver())) break;
-      const result = await effect(node.target);
-      if (result.kind === 'halted') break;
-      if (result.kind === 'invalidated') {
-        node.driven = false;
-        unsettle(result.target);
-        return;
-      }
-    }
-    node.driven = false;
-    if (options.valueOf(node.target.name) !== 'done') return;
-    made += 1;
-    if (node.unmet === 0) settle(node);
-    // Otherwise what it was made from went out of date meanwhile: it is judged again when that is settled.
-    else enqueueReady(position);
-  };
-  const judge = (position: number): void => {
-    const node = nodes[position];
-    if (node === undefined || !isFree(node) || heldUp.has(position)) return;
-    const freshness = options.freshness(node.target);
-    options.onJudged?.(node.target, freshness);
-    if (freshness.kind === 'fresh' || freshness.kind === 'held') settle(node);
-    if (freshness.kind !== 'stale' || isOver()) return;
-    node.driven = true;
-    inFlight += 1;
-    void drive(node, position)
-      .catch((error: unknown) => {
-        failure ??= { error };
-      })
-      .finally(() => {
-        inFlight -= 1;
-        land(position);
-        wake();
-      });
-  };
-  const judgeAll = (): void => {
-    for (let head = 0; head < queue.length; head += 1) judge(queue[head] ?? -1);
-    queue.length = 0;
-  };
-
-  for (const position of nodes.keys()) enqueueReady(position);
+  const loop = openLoop(options);
+  for (const node of loop.nodes) enqueue(loop, node);
   for (;;) {
-    try {
-      judgeAll();
-    } catch (error) {
-      // S5: what is in flight must not be left behind.
-      failure ??= { error };
-      queue.length = 0;
-    }
-    if (inFlight === 0) break;
+    judgeAll(loop);
+    if (loop.inFlight === 0) break;
     await new Promise<void>((resolve) => {
-      wake = resolve;
+      loop.wake = resolve;
     });
   }
-  if (failure !== undefined) throw failure.error;
-  return {
-    upToDate: nodes.filter((node) => node.wanted && node.settled).length,
-    made,
-    wanted: nodes.filter((node) => node.wanted).length,
-  };
+  if (loop.failure !== undefined) throw loop.failure.error;
+  const wanted = loop.nodes.filter((node) => node.wanted);
+  return { upToDate: wanted.filter((node) => node.settled).length, made: loop.made, wanted: wanted.length };
 };

@@ -160,7 +160,7 @@ export const openJournal = (path: string, key: Uint8Array, at: ChainHead): Journ
     fdatasyncSync(fd);
   }
   let head = at;
-  let broken: unknown;
+  let broken: Error | undefined;
   return {
     head: () => head,
     append: (event, time) => {
@@ -176,7 +176,7 @@ export const openJournal = (path: string, key: Uint8Array, at: ChainHead): Journ
         head = { seq: line.seq, hash: sha256(text), bytes: head.bytes + written };
       } catch (error) {
         // A line that could not be synced did not happen: what of it reached the file must not be read later.
-        broken = error;
+        broken = error as Error;
         ftruncateSync(fd, head.bytes);
         // J3: only when that is cut off may another line follow.
         broken = undefined;

@@ -112,7 +112,7 @@ test('a clean merge that changes a reviewed file needs review again', async () =
 });
 
 test('a merge driver that attributes and settings ask for does not run', async () => {
-  const { world, ticket, request } = await begin({
+  const { world, request } = await begin({
     'src/add.js': 'fixed\n',
     '.gitattributes': '* merge=evil\n',
   });

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { expect, test } from 'vitest';
@@ -100,6 +101,50 @@ test('several imports at once, of the same commit and of others, do not disturb 
   const imported = await Promise.all(ids.map((commit) => importCommit({ ...opened, commit })));
   expect(imported.map((result) => unwrap(result).commit)).toEqual(ids);
   world.run(opened.store.path, 'fsck', '--strict');
+});
+
+/** Commits with random parents, all of the same second: `git rev-list` then lists them in an order of its own. */
+const addTangle = (world: World, count: number): string[] => {
+  let state = 7;
+  const below = (limit: number): number => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state % limit;
+  };
+  const stream = Array.from({ length: count }, (_, index) => {
+    const mark = index + 1;
+    const parents =
+      mark === 1
+        ? []
+        : [mark - 1 - below(Math.min(5, mark - 1)), ...(mark % 3 === 0 ? [1 + below(mark - 1)] : [])];
+    return [
+      `commit refs/heads/tangle-${mark}\nmark :${mark}\ncommitter A <a@b> 1700000000 +0000\ndata 0`,
+      ...[...new Set(parents)].map((parent, position) => `${position === 0 ? 'from' : 'merge'} :${parent}`),
+      `M 100644 inline file-${mark % 7}\ndata ${String(mark).length}\n${mark}\n`,
+    ].join('\n');
+  });
+  const marks = join(world.dir, 'marks');
+  execFileSync('git', ['fast-import', '--quiet', `--export-marks=${marks}`], {
+    cwd: world.user,
+    env: world.env,
+    input: `${stream.join('\n')}\n`,
+  });
+  return readFileSync(marks, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '');
+};
+
+test('imports of a tangled history, at once and one after another, leave every commit whole', async () => {
+  const world = makeWorld();
+  const opened = open(world);
+  const tangle = addTangle(world, 4 * HISTORY_COMMITS).slice(HISTORY_COMMITS);
+  const commits = tangle.filter((_, position) => position % 23 === 0);
+  for (const half of [commits.slice(0, 4), commits.slice(4)]) {
+    for (const result of await Promise.all(half.map((commit) => importCommit({ ...opened, commit }))))
+      unwrap(result);
+    expect(world.run(opened.store.path, 'fsck', '--strict', '--connectivity-only')).toBe('');
+    expect(world.run(opened.store.path, 'rev-list', '--objects', '--quiet', '--all')).toBe('');
+  }
 });
 
 test('a blob whose bytes were swapped in the repository is refused', async () => {

@@ -13,7 +13,7 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
-import { afterEach } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
 import type { ForkRequest, ProcessIdentity } from '../../orchestrator/model/child.js';
 import type { Limits } from '../../orchestrator/model/pipeline.js';
 import { identityOf, liveness } from '../../orchestrator/state/identity.js';
@@ -34,7 +34,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-export const LIMITS: Limits = { idleMs: 60_000, timeoutMs: 60_000, graceMs: 2_000 };
+const LIMITS: Limits = { idleMs: 60_000, timeoutMs: 60_000, graceMs: 2_000 };
 
 export const PATH = process.env['PATH'] ?? '/usr/bin:/bin';
 
@@ -121,24 +121,28 @@ const environmentOf = (pid: number): readonly string[] => {
   }
 };
 
-let driver: string | undefined;
+let driverFolder: string | undefined;
 
-/** `test/fixtures/agents/driver.ts` as one file that plain node runs. */
+/** `test/fixtures/agents/driver.ts` as one file that plain node runs; built once a test file. */
 const builtDriver = (): string => {
-  if (driver !== undefined) return driver;
-  const folder = mkdtempSync(join(tmpdir(), 'forkwait-driver-'));
-  driver = join(folder, 'driver.cjs');
+  const existing = driverFolder !== undefined;
+  driverFolder ??= mkdtempSync(join(tmpdir(), 'forkwait-driver-'));
+  const outfile = join(driverFolder, 'driver.cjs');
+  if (existing) return outfile;
   buildSync({
     entryPoints: [join(import.meta.dirname, '..', 'fixtures', 'agents', 'driver.ts')],
     bundle: true,
     platform: 'node',
     format: 'cjs',
-    outfile: driver,
+    outfile,
     logLevel: 'error',
   });
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  return driver;
+  return outfile;
 };
+
+afterAll(() => {
+  if (driverFolder !== undefined) rmSync(driverFolder, { recursive: true, force: true });
+});
 
 export interface Orchestrator {
   readonly reaper: ProcessIdentity;
