@@ -101,8 +101,9 @@ const flagProblem = (name: CommandName, message: string, known: readonly string[
   const help = `orchestrate ${name} --help`;
   if (unknown === undefined) return usage(message.split('\n')[0]?.replace(/\.$/, '') ?? message, help);
   const near = closest(unknown.replace(/^-+/, ''), known);
-  const text = COMMANDS[name].usage.endsWith('TEXT') && near === undefined ? `text that begins with \`-\` comes after \`--\`; ${help}` : help;
-  return usage(`\`${name}\` has no option \`${unknown}\``, near === undefined ? text : `did you mean \`--${near}\`?`);
+  const { positionals }: CommandSpec = COMMANDS[name];
+  const otherwise = positionals.includes('text') ? `${help}; text that begins with \`-\` comes after \`--\`` : help;
+  return usage(`\`${name}\` has no option \`${unknown}\``, near === undefined ? otherwise : `did you mean \`--${near}\`?`);
 };
 
 interface Placed {

@@ -28,7 +28,10 @@ export interface Opening {
 }
 
 /** The first event of an epoch: which pipeline, by digest, and document 00. */
-export const openedEvent = (session: Session, { paths, ticket, pipeline, epoch, previous }: Opening): RunOpened => {
+export const openedEvent = (
+  session: Session,
+  { paths, ticket, pipeline, epoch, previous }: Opening,
+): RunOpened => {
   const sources = sourcesOf(session, paths, pipeline);
   return {
     type: 'run.opened',
@@ -62,7 +65,11 @@ export const notePipeline = (
   const changes = sourceChanges(known.sources, sources);
   const isSame = known.digest === pipeline.digest;
   if (!isSame || changes.length > 0) {
-    onNote([meaningOf(isSame, run, changes.length), ...changes.map((change) => `  ${changeLine(change)}`)].join('\n'));
+    onNote(
+      [meaningOf(isSame, run, changes.length), ...changes.map((change) => `  ${changeLine(change)}`)].join(
+        '\n',
+      ),
+    );
     recorder.record({ type: 'pipeline.changed', digest: pipeline.digest, sources });
   }
   noteBase(pipeline, run, onNote);
@@ -72,7 +79,8 @@ const meaningOf = (isSame: boolean, run: RunState, files: number): string => {
   const since = run.changed === undefined ? `since epoch ${run.epoch} was opened` : 'once more in this epoch';
   if (isSame) return `files of the pipeline changed ${since}; what they say to the targets is the same:`;
   const consequence = 'what it touches is made again, latched targets are held';
-  if (files === 0) return `the pipeline is read differently ${since}, though no file of it changed: ${consequence}`;
+  if (files === 0)
+    return `the pipeline is read differently ${since}, though no file of it changed: ${consequence}`;
   return `the pipeline or a manual changed ${since}: ${consequence}`;
 };
 
@@ -80,7 +88,10 @@ const meaningOf = (isSame: boolean, run: RunState, files: number): string => {
 const noteBase = (pipeline: Pipeline, run: RunState, onNote: (text: string) => void): void => {
   const started = factOf(run, 'baseBranch');
   const { base } = pipeline.settings;
-  if (base === undefined || started === undefined || base === started || factOf(run, 'landed') !== undefined) return;
+  if (base === undefined || started === undefined || base === started || factOf(run, 'landed') !== undefined)
+    return;
   const again = `\`orchestrate run --ticket ${run.ticket} --rebuild ${baseMaker(run) ?? 'ticket'}\``;
-  onNote(`this ticket started from \`${started}\` and lands there, though the pipeline now says \`base: ${base}\`; ${again} starts again from \`${base}\``);
+  onNote(
+    `this ticket started from \`${started}\` and lands there, though the pipeline now says \`base: ${base}\`; ${again} starts again from \`${base}\``,
+  );
 };

@@ -48,7 +48,9 @@ export const requireRebuildable = async (
   for (const [ticket, { pipeline }] of loaded) {
     existingRun(session, paths, ticket);
     requireTarget(pipeline, asked);
-    const maker = pipeline.targets.find(({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket');
+    const maker = pipeline.targets.find(
+      ({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket',
+    );
     if (maker === undefined || !downstreamOf(pipeline, asked).includes(maker.name)) continue;
     const { readTicketFile } = await import('../builtins/ticket-file.js');
     readTicketFile(paths.root, pipeline.settings.tickets.path, ticket);
@@ -94,14 +96,23 @@ export const rebuild = (
   return { booted: boot(directory, next.key), lines, note: noteOf(options) };
 };
 
-const nextEpoch = (session: Session, { paths, directory, pipeline, asked, booted }: RebuildOptions): NextEpoch => {
+const nextEpoch = (
+  session: Session,
+  { paths, directory, pipeline, asked, booted }: RebuildOptions,
+): NextEpoch => {
   const { run, head } = booted;
   if (run.opened === undefined) throw noRun(directory.ticket);
   const key = sealKey(session.home);
   const lines: JournalLine[] = [];
   readJournal(booted.journal, { path: directory.journal, key }, (line) => lines.push(line));
   const previous = { epoch: run.epoch, seq: head.seq, hash: head.hash };
-  const opened = openedEvent(session, { paths, ticket: directory.ticket, pipeline, epoch: run.epoch + 1, previous });
+  const opened = openedEvent(session, {
+    paths,
+    ticket: directory.ticket,
+    pipeline,
+    epoch: run.epoch + 1,
+    previous,
+  });
   const events = planEpoch({ pipeline, asked, run, lines, opened, now: isoTime(session.clock) });
   return { key, pipeline, asked, epoch: run.epoch, events };
 };
@@ -109,7 +120,17 @@ const nextEpoch = (session: Session, { paths, directory, pipeline, asked, booted
 /** The state that a rebuild would begin with, for `--dry-run`; nothing is written. */
 export const plannedRun = (
   session: Session,
-  { paths, ticket, pipeline, asked }: { readonly paths: RepositoryPaths; readonly ticket: string; readonly pipeline: Pipeline; readonly asked: string },
+  {
+    paths,
+    ticket,
+    pipeline,
+    asked,
+  }: {
+    readonly paths: RepositoryPaths;
+    readonly ticket: string;
+    readonly pipeline: Pipeline;
+    readonly asked: string;
+  },
 ): RunState => {
   const directory = runDirectory(paths.mainRoot, ticket);
   const booted = bootRun(session, directory);
@@ -170,16 +191,25 @@ const noteOf = ({ directory, pipeline, asked, booted }: RebuildOptions): string 
   const { epoch } = booted.run;
   const remade = downstreamOf(pipeline, asked);
   const again = pipeline.targets
-    .filter(({ name, gates }) => !remade.includes(name) && booted.run.targets.has(name) && gates.some(({ kind }) => kind === 'approval'))
+    .filter(
+      ({ name, gates }) =>
+        !remade.includes(name) &&
+        booted.run.targets.has(name) &&
+        gates.some(({ kind }) => kind === 'approval'),
+    )
     .map(({ name }) => name);
   return [
     `epoch ${epoch + 1}: a rebuild of ${asked} was asked for; epoch ${epoch} is kept in ${directory.path}/epochs/${epoch}`,
     `  made again: ${listed(remade)}`,
-    ...(again.length === 0 ? [] : [`  asked again: ${listed(again)} (an approval does not outlive its epoch)`]),
+    ...(again.length === 0
+      ? []
+      : [`  asked again: ${listed(again)} (an approval does not outlive its epoch)`]),
   ].join('\n');
 };
 
 const LISTED = 12;
 
 const listed = (names: readonly string[]): string =>
-  names.length <= LISTED ? names.join(', ') : `${names.slice(0, LISTED).join(', ')} and ${names.length - LISTED} more`;
+  names.length <= LISTED
+    ? names.join(', ')
+    : `${names.slice(0, LISTED).join(', ')} and ${names.length - LISTED} more`;

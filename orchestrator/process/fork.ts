@@ -144,6 +144,10 @@ const firstOf = (
       const { ended, left } = await other.stop(by);
       return { ended: ended + report.ended, left };
     },
+    kill: async (by) => {
+      stoppedBy ??= by;
+      return (other ?? own).kill(by);
+    },
   };
 };
 

@@ -178,5 +178,6 @@ export const endedChild = (end: ChildEnd, clock: Clock = systemClock): ChildHand
     stderrBytes: 0,
     leftovers: 0,
   };
-  return { identity: undefined, wait: async () => status, stop: async () => NOTHING_TO_STOP };
+  const nothing = async () => NOTHING_TO_STOP;
+  return { identity: undefined, wait: async () => status, stop: nothing, kill: nothing };
 };

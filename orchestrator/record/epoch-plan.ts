@@ -7,7 +7,15 @@
  * E3  No approval is carried over, neither a person's nor a policy's. A target with such a gate is carried up to its
  *     sealed work: its child is not forked again, and its gates are asked again from the first.
  */
-import type { DocumentWrite, JournalLine, LeftBehind, ReviewRound, RunEvent, RunOpened, RunRebuilt } from '../model/event.js';
+import type {
+  DocumentWrite,
+  JournalLine,
+  LeftBehind,
+  ReviewRound,
+  RunEvent,
+  RunOpened,
+  RunRebuilt,
+} from '../model/event.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
 import { baseMaker, leftBehind } from '../machine/left-behind.js';
 import { targetState, type RunState } from '../machine/run-state.js';
@@ -38,7 +46,8 @@ export interface TimedEvent {
 /** The target and everything downstream of it, in the order of the pipeline. */
 export const downstreamOf = (pipeline: Pipeline, name: string): string[] => {
   const below = new Set([name]);
-  for (const target of pipeline.targets) if (target.needs.some((need) => below.has(need))) below.add(target.name);
+  for (const target of pipeline.targets)
+    if (target.needs.some((need) => below.has(need))) below.add(target.name);
   return pipeline.targets.map((target) => target.name).filter((candidate) => below.has(candidate));
 };
 
@@ -47,7 +56,9 @@ export const planEpoch = (request: EpochRequest): readonly TimedEvent[] => {
   const { pipeline, run, lines, opened, now } = request;
   const targets = downstreamOf(pipeline, request.asked);
   const remade = new Set(targets);
-  const kept = new Map(pipeline.targets.filter(({ name }) => !remade.has(name)).map((target) => [target.name, target]));
+  const kept = new Map(
+    pipeline.targets.filter(({ name }) => !remade.has(name)).map((target) => [target.name, target]),
+  );
   const asked = askedAgain(kept, run, lines);
   const carried = carriedLines({ kept, run, lines, asked });
   const rounds = earlierRounds(run, carried, (name) => kept.has(name) && !asked.has(name));
@@ -101,17 +112,23 @@ const askedAgain = (
 ): ReadonlySet<string> => {
   const asked = new Set<string>();
   for (const { event } of lines) {
-    const isApproval = event.type === 'approval.answered' || (event.type === 'gate.answered' && event.kind === 'approval');
+    const isApproval =
+      event.type === 'approval.answered' || (event.type === 'gate.answered' && event.kind === 'approval');
     if (isApproval && kept.has(event.target)) asked.add(event.target);
   }
   for (const { name, gates, recipe } of kept.values()) {
-    if (recipe.kind !== 'builtin' && run.targets.has(name) && gates.some(({ kind }) => kind === 'approval')) asked.add(name);
+    if (recipe.kind !== 'builtin' && run.targets.has(name) && gates.some(({ kind }) => kind === 'approval'))
+      asked.add(name);
   }
   return asked;
 };
 
 /** Judged again from the start, so that nothing which led to an approval is carried either. */
-const JUDGEMENTS: ReadonlySet<RunEvent['type']> = new Set(['gate.answered', 'approval.answered', 'target.done']);
+const JUDGEMENTS: ReadonlySet<RunEvent['type']> = new Set([
+  'gate.answered',
+  'approval.answered',
+  'target.done',
+]);
 
 interface Carrying {
   readonly kept: ReadonlyMap<string, Target>;
@@ -135,7 +152,8 @@ const carriedLines = ({ kept, run, lines, asked }: Carrying): JournalLine[] => {
 
 /** Kept, but with no result that is worth anything: it waits for its next attempt, or its sealed work is of another recipe. */
 const isToBeMade = (target: Target, { value, context }: TargetState, asked: ReadonlySet<string>): boolean =>
-  value === 'pending' || (isOutOfDate(target, context.recipe, asked) && ['done', 'gating', 'waiting'].includes(value));
+  value === 'pending' ||
+  (isOutOfDate(target, context.recipe, asked) && ['done', 'gating', 'waiting'].includes(value));
 
 /** A person is not asked about work that is to be made again at once; freshness finds out about the others. */
 const isOutOfDate = (target: Target, recipe: string | undefined, asked: ReadonlySet<string>): boolean =>
@@ -151,7 +169,9 @@ const stillToBeMade = (
     const target = kept.get(name);
     if (target === undefined || !isToBeMade(target, state, asked)) return [];
     const { round, feedback } = state.context;
-    return [{ type: 'target.invalidated', target: name, also: [], because: whyToBeMade(state), feedback, round }];
+    return [
+      { type: 'target.invalidated', target: name, also: [], because: whyToBeMade(state), feedback, round },
+    ];
   });
 
 const whyToBeMade = ({ value, context }: TargetState): string => {
@@ -168,14 +188,27 @@ const earlierRounds = (
   isKept: (name: string) => boolean,
 ): ReviewRound[] => {
   const brought = new Set<string>();
-  for (const { event, at } of carried) if (event.type === 'gate.answered') brought.add(`${event.target} ${at}`);
+  for (const { event, at } of carried)
+    if (event.type === 'gate.answered') brought.add(`${event.target} ${at}`);
   return run.rounds.filter(({ target, at }) => isKept(target) && !brought.has(`${target} ${at}`));
 };
 
-const roundsOf = (rounds: readonly ReviewRound[], { ticket, epoch }: RunOpened): Pick<RunRebuilt, 'rounds' | 'documents'> =>
+const roundsOf = (
+  rounds: readonly ReviewRound[],
+  { ticket, epoch }: RunOpened,
+): Pick<RunRebuilt, 'rounds' | 'documents'> =>
   rounds.length === 0
     ? {}
-    : { rounds, documents: [{ name: CRITIC, append: true, text: criticHeader(ticket, epoch) + rounds.map(criticRecord).join('') }] };
+    : {
+        rounds,
+        documents: [
+          {
+            name: CRITIC,
+            append: true,
+            text: criticHeader(ticket, epoch) + rounds.map(criticRecord).join(''),
+          },
+        ],
+      };
 
 const CRITIC = '30_critic_summary.md';
 
@@ -188,7 +221,9 @@ const inEpoch = (
   const { from } = before;
   let { hasCritic } = before;
   const rendered = ({ name, append, text }: DocumentWrite): DocumentWrite => {
-    const renamed = text.replace(HEAD, (head) => head.replace(`\nepoch: ${from}\n`, `\nepoch: ${opened.epoch}\n`));
+    const renamed = text.replace(HEAD, (head) =>
+      head.replace(`\nepoch: ${from}\n`, `\nepoch: ${opened.epoch}\n`),
+    );
     if (append !== true) return { name, text: renamed };
     // Only the first record of the old epoch brought the header, and it may not be among those that are carried.
     const header = hasCritic || HEAD.test(text) ? '' : criticHeader(opened.ticket, opened.epoch);

@@ -17,7 +17,15 @@ import type { Pipeline } from '../model/pipeline.js';
 import { applyLine, emptyRun, type RunState } from '../machine/run-state.js';
 import { crossing } from '../state/crossing.js';
 import { replaceFile, syncFolder, writeOnce } from '../state/files.js';
-import { isRegularFile, isThere, moveEntry, removeFolder, shareFile, shareFolder, syncTree } from '../state/folders.js';
+import {
+  isRegularFile,
+  isThere,
+  moveEntry,
+  removeFolder,
+  shareFile,
+  shareFolder,
+  syncTree,
+} from '../state/folders.js';
 import { composeJournal, journalBytes, type Composed } from '../state/journal.js';
 import { nextActionDocument } from '../state/next-action.js';
 import type { RunDirectory } from '../state/run-dir.js';
@@ -33,7 +41,8 @@ const FOLDERS = ['state', 'children', 'artifacts'] as const;
 export const epochFolder = (directory: RunDirectory, epoch: number): string =>
   join(directory.path, 'epochs', String(epoch));
 
-const temporaryFolder = (directory: RunDirectory, epoch: number): string => `${epochFolder(directory, epoch)}.tmp`;
+const temporaryFolder = (directory: RunDirectory, epoch: number): string =>
+  `${epochFolder(directory, epoch)}.tmp`;
 
 export interface NextEpoch {
   readonly key: Uint8Array;
@@ -157,10 +166,12 @@ const stageArtifacts = (directory: RunDirectory, staged: string, { run, pipeline
       if (isOurs && !isThere(join(to, path))) shareFile(join(from, path), join(to, path));
     }
   }
-  if (isThere(join(to, 'branch.diff')) && existsSync(join(from, 'pages'))) shareFolder(join(from, 'pages'), join(to, 'pages'));
+  if (isThere(join(to, 'branch.diff')) && existsSync(join(from, 'pages')))
+    shareFolder(join(from, 'pages'), join(to, 'pages'));
   const remade = new Set(downstreamOf(pipeline, asked));
   for (const name of notesIn(join(from, 'notes'))) {
-    if (!remade.has(ownerOf(name, pipeline) ?? '')) shareFile(join(from, 'notes', name), join(to, 'notes', name));
+    if (!remade.has(ownerOf(name, pipeline) ?? ''))
+      shareFile(join(from, 'notes', name), join(to, 'notes', name));
   }
   crossing('rebuild kept artifacts');
 };
@@ -169,7 +180,11 @@ const isFileWith = (path: string, digest: string): boolean =>
   isRegularFile(path) && digestOf(readFileSync(path)) === digest;
 
 const notesIn = (folder: string): string[] =>
-  existsSync(folder) ? readdirSync(folder).filter((name) => isRegularFile(join(folder, name))).toSorted() : [];
+  existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => isRegularFile(join(folder, name)))
+        .toSorted()
+    : [];
 
 /** A sealed note is named after its target: `TARGET-NAME.md`. */
 const ownerOf = (note: string, pipeline: Pipeline): string | undefined =>

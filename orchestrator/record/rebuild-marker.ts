@@ -58,7 +58,8 @@ const parse = (text: string): RebuildMarker | undefined => {
 };
 
 /** Does the new epoch count already? */
-export const isSwitched = ({ journal }: RebuildMarker, bytes: Uint8Array): boolean => digestOf(bytes) === journal;
+export const isSwitched = ({ journal }: RebuildMarker, bytes: Uint8Array): boolean =>
+  digestOf(bytes) === journal;
 
 /**
  * Between the switch and its end the documents are those of the old epoch: no reader takes them for tampering.

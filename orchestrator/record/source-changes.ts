@@ -19,13 +19,17 @@ export const sourceChanges = (
   const changed = after
     .filter(({ path, digest }) => old.get(path) !== digest)
     .map(({ path, digest }) => ({ path, from: old.get(path) ?? null, to: digest }));
-  const gone = before.filter(({ path }) => !now.has(path)).map(({ path, digest }) => ({ path, from: digest, to: null }));
+  const gone = before
+    .filter(({ path }) => !now.has(path))
+    .map(({ path, digest }) => ({ path, from: digest, to: null }));
   return [...changed, ...gone];
 };
 
 /** What is different from document 00, as the record knows it. */
 export const changesSinceOpened = ({ opened, changed }: RunState): SourceChange[] =>
-  opened === undefined || changed === undefined ? [] : sourceChanges(opened.pipeline.sources, changed.sources);
+  opened === undefined || changed === undefined
+    ? []
+    : sourceChanges(opened.pipeline.sources, changed.sources);
 
 /** As 00 shows digests. */
 const short = (digest: Digest | null, word: string): string => (digest === null ? word : digest.slice(0, 19));

@@ -22,7 +22,8 @@ const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoExc
 export const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 /** A file of its own, no link to one. */
-export const isRegularFile = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+export const isRegularFile = (path: string): boolean =>
+  lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 /** Renames a file or a folder, durably. An empty folder in its place is replaced, as rename(2) does. */
 export const moveEntry = (from: string, to: string): void => {

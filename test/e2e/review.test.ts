@@ -1,8 +1,8 @@
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { builder, critic, initWithAgents, planner, REJECT, RETURN } from '../helpers/fake-agents.js';
-import { createRig, type Rig } from '../helpers/rig.js';
+import { createRig, makeGate, type Rig } from '../helpers/rig.js';
 
 const rounds = (rig: Rig): readonly string[] =>
   rig.read('.orchestrate/320/state/30_critic_summary.md').match(/^## Round .*$/gm) ?? [];
@@ -135,16 +135,32 @@ describe('what was reviewed is what is committed', () => {
     expectNothingShipped(rig);
   });
 
-  test('a process that the builder left behind changes nothing that is committed', async () => {
+  test('what the builder leaves running is ended before its work is sealed', async () => {
     const rig = createRig();
-    const trace = join(rig.dir, 'pid');
-    // A session of its own and a clean environment: as far away as it can get.
-    rig.program('later', `#!/bin/sh\necho $$ > ${trace}\nwhile :; do echo evil >> "$1/a.txt"; sleep 0.02; done\n`);
+    rig.program('later', `#!/bin/sh\necho there > ${rig.dir}/started\nread line < ${makeGate(rig).path}\necho evil >> a.txt\n`);
+    initWithAgents(rig, { builder: builder(`echo more >> a.txt\nsetsid later &\nuntil test -s ${rig.dir}/started; do :; done`) });
+    expect((await rig.run(['run', '320'])).code).toBe(0);
+    expect(rig.processes()).toEqual([]);
+    const ended = rig.events().find(({ type, target }) => type === 'child.ended' && target === 'implementation-diff');
+    expect(ended?.['leftovers']).toBeGreaterThan(0);
+    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'show', 'main:a.txt')).toBe('one\nmore');
+  });
+
+  test('what hid itself from that, and edits on, gets nothing committed', async () => {
+    const rig = createRig();
+    // A session of its own and a clean environment: as far away as it can get without root.
+    rig.program('later', `#!/bin/sh\necho $$ > ${rig.dir}/pid\nwhile :; do echo evil >> "$1/a.txt"; sleep 0.02; done\n`);
     initWithAgents(rig, {
-      builder: builder(`echo more >> a.txt\nenv -i PATH="$PATH" setsid later "$PWD" > /dev/null 2>&1 < /dev/null &\nuntil test -s ${trace}; do :; done`),
+      builder: builder(
+        `echo more >> a.txt\nenv -i PATH="$PATH" setsid later "$PWD" > /dev/null 2>&1 < /dev/null &\nuntil test -s ${rig.dir}/pid; do :; done`,
+      ),
     });
-    const { code } = await rig.run(['run', '320']);
-    console.log(code, rig.processes(), rig.events().filter((e)=>e.type==='child.ended'));
+    try {
+      expect((await rig.run(['run', '320'])).code).toBe(4);
+      expectNothingShipped(rig);
+    } finally {
+      process.kill(Number(rig.read('../pid')), 'SIGKILL');
+    }
   });
 });
 

@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { rmSync, mkdirSync, writeFileSync, appendFileSync, readFileSync } from 'node:fs';
+import { findRepository } from '/work/main/orchestrator/git/repository.js';
+import { openGit } from '/work/main/orchestrator/git/git.js';
+import { openStore } from '/work/main/orchestrator/git/store.js';
+import { importCommit } from '/work/main/orchestrator/git/import.js';
+import { cloneTree } from '/work/main/orchestrator/git/tree.js';
+import { snapshot } from '/work/main/orchestrator/git/snapshot.js';
+import { checkoutTree } from '/work/main/orchestrator/git/checkout.js';
+import { test } from 'vitest';
+const D='/tmp/gx/perf';
+const sh=(c:string)=>execFileSync('/bin/sh',['-c',c],{cwd:'/tmp/gx',encoding:'utf8',env:{...process.env,GIT_CONFIG_GLOBAL:'/dev/null'}});
+test('perf', async()=>{
+rmSync(D,{recursive:true,force:true});mkdirSync(D);sh('rm -rf perfrepo; cp -r big perfrepo; git -C perfrepo worktree prune');
+const med=(a:number[])=>a.toSorted((x,y)=>x-y)[Math.floor(a.length/2)]!.toFixed(1)+' min '+Math.min(...a).toFixed(1);
+const t:Record<string,number[]>={};
+const {readFileSync:rf}=await import('node:fs');const cpu=()=>{const f=rf('/proc/self/stat','utf8').split(') ')[1]!.split(' ');return (Number(f[11])+Number(f[12])+Number(f[13])+Number(f[14]))*10};const time=async<T,>(n:string,f:()=>Promise<T>|T)=>{const s=performance.now(),c=cpu();const r=await f();(t[n]??=[]).push(performance.now()-s);(t[n+' CPU']??=[]).push(cpu()-c);return r};
+const u=(r:any)=>{if(!r.ok)throw new Error(JSON.stringify(r));return r.value};
+for(let i=0;i<9;i++){
+ rmSync('/tmp/gx/perfrepo/.orchestrate',{recursive:true,force:true});
+ const paths=findRepository('/tmp/gx/perfrepo/src');
+ await time('findRepository',()=>findRepository('/tmp/gx/perfrepo/src'));
+ const git=openGit(paths);
+ await time('openGit',()=>openGit(paths));
+ const store=await time('openStore new',()=>openStore(paths));
+ await time('openStore',()=>openStore(paths));
+ const commit=sh('git -C perfrepo rev-parse HEAD').trim();
+ await time('worktree add',()=>sh('git -C perfrepo worktree add -q --detach ../perfwt'));
+ sh('rm -rf perfwt; git -C perfrepo worktree prune');
+ const base=u(await time('import',()=>importCommit({git,store,paths,commit})));
+ const dir=D+'/t'+i, index=D+'/i'+i+'/index';
+ const tree=u(await time('clone',()=>cloneTree({git,store,paths,base,dir,index,branch:'o/1',author:{name:'a',email:'b'}})));
+ appendFileSync(dir+'/src/d1/e1/f1.ts','x\n');writeFileSync(dir+'/n.ts','y\n');
+ const req={git,store,tree,base:commit,index,diffFile:D+'/i'+i+'/branch.diff'};
+ const shot=u(await time('snapshot 1',()=>snapshot(req)));
+ u(await time('snapshot 2',()=>snapshot(req)));
+ await time('floor: add+diff HEAD|sha',()=>sh('cd '+dir+' && git add -N . && git diff HEAD | sha256sum'));
+ u(await time('checkout ro',()=>checkoutTree({git,store,tree:shot.treeId,dir:D+'/c'+i,readOnly:true})));
+}
+for(const[n,a]of Object.entries(t))console.log(n.padEnd(26),med(a));
+},120000);
