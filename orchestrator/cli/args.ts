@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { Problem } from '../model/failure.js';
-import { createSuggest } from '../pipeline/suggest.js';
+import { createSuggest } from '../model/suggest.js';
 import { COMMANDS, GLOBAL_FLAGS, type CommandName, type CommandSpec, type Flag } from './commands.js';
 
 /** A command line, understood: flags as given, positionals by name. */

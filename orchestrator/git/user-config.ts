@@ -118,7 +118,7 @@ const rewrite = (config: UserConfig, url: string, suffixes: readonly string[]): 
 };
 
 /** A path, as opposed to `scheme://…` and `host:path`. Source: git's `url_is_local_not_ssh`. */
-export const isLocalPath = (url: string): boolean => {
+const isLocalPath = (url: string): boolean => {
   const colon = url.indexOf(':');
   const slash = url.indexOf('/');
   return colon === -1 || (slash !== -1 && slash < colon);

@@ -1,21 +1,21 @@
 import type { LeftBehind } from '../model/event.js';
 import { factOf, type RunState } from './run-state.js';
 
+const known = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> =>
+  value === undefined ? {} : ({ [key]: value } as Record<K, V>);
+
 /** Where git is left now: by this epoch, else by the ones before, as long as they meant the same branch and remote. */
 export const leftBehind = (run: RunState): LeftBehind | undefined => {
   const branch = factOf(run, 'branch') ?? run.left?.branch;
   if (branch === undefined) return undefined;
-  const before = run.left?.branch === branch ? run.left : undefined;
-  const remoteUrl = factOf(run, 'remoteUrl') ?? before?.remoteUrl;
-  const commit = publishedCommit(run) ?? before?.commit;
-  const pushed = factOf(run, 'pushed') ?? (before?.remoteUrl === remoteUrl ? before?.pushed : undefined);
-  const landed = factOf(run, 'landed') ?? before?.landed;
+  const before: Partial<LeftBehind> = run.left?.branch === branch ? run.left : {};
+  const remoteUrl = factOf(run, 'remoteUrl') ?? before.remoteUrl;
   return {
     branch,
-    ...(remoteUrl === undefined ? {} : { remoteUrl }),
-    ...(commit === undefined ? {} : { commit }),
-    ...(pushed === undefined ? {} : { pushed }),
-    ...(landed === undefined ? {} : { landed }),
+    ...known('remoteUrl', remoteUrl),
+    ...known('commit', publishedCommit(run) ?? before.commit),
+    ...known('pushed', factOf(run, 'pushed') ?? (before.remoteUrl === remoteUrl ? before.pushed : undefined)),
+    ...known('landed', factOf(run, 'landed') ?? before.landed),
   };
 };
 

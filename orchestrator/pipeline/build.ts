@@ -4,7 +4,7 @@ import { mergeChain, placeFinding, readChain, type FileChain, type Places } from
 import { readManuals, type ManualRead } from './manuals.js';
 import { sortProblems, type PipelineProblem } from './problems.js';
 import { resolveMerged, type Draft, type Resolved } from './resolve.js';
-import { createSuggest } from './suggest.js';
+import { createSuggest } from '../model/suggest.js';
 import { validateResolved } from './validate.js';
 
 export interface Built {

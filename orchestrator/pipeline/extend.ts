@@ -10,7 +10,7 @@ import {
   type PipelineProblem,
 } from './problems.js';
 import type { RawFile, RawTarget, RawWorker } from './schema.js';
-import type { Suggest } from './suggest.js';
+import type { Suggest } from '../model/suggest.js';
 
 /** All files of a pipeline as one. */
 export interface Merged {

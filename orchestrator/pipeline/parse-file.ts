@@ -17,7 +17,7 @@ import {
   type RawTarget,
 } from './schema.js';
 import { readYaml, type YamlSource } from './source.js';
-import type { Suggest } from './suggest.js';
+import type { Suggest } from '../model/suggest.js';
 
 /** One YAML file after its own checks. Kernel and manuals are absolute paths from here on. */
 export interface ParsedFile {

@@ -1,7 +1,7 @@
 import type { Merged } from './extend.js';
 import type { ManualRead } from './manuals.js';
 import type { Draft, Resolved } from './resolve.js';
-import type { Suggest } from './suggest.js';
+import type { Suggest } from '../model/suggest.js';
 import type { Upstream } from './upstream.js';
 
 /** All that a rule may look at. */

@@ -12,7 +12,7 @@ import {
   whenShape,
   workerShape,
 } from './schema.js';
-import type { Suggest } from './suggest.js';
+import type { Suggest } from '../model/suggest.js';
 
 type Issue = core.$ZodIssue;
 

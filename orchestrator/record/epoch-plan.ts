@@ -89,7 +89,8 @@ const leftNow = (run: RunState, remade: readonly string[]): LeftBehind | undefin
   const left = leftBehind(run);
   if (left === undefined || !remade.includes(baseMaker(run) ?? '')) return left;
   // The new base has what landed.
-  const { landed: _landed, ...rest } = left;
+  const rest: { -readonly [K in keyof LeftBehind]: LeftBehind[K] } = { ...left };
+  delete rest.landed;
   return rest;
 };
 

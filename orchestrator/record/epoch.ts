@@ -8,7 +8,7 @@
  * X5  The old epoch keeps every byte, in `epochs/N/`. Files that both have are one file with two names, because all that
  *     is kept of an ended child or a sealed result is only ever replaced, never written in place.
  */
-import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { digestOf } from '../model/digest.js';
 import { Problem } from '../model/failure.js';
@@ -16,26 +16,13 @@ import type { JournalLine } from '../model/event.js';
 import type { Pipeline } from '../model/pipeline.js';
 import { applyLine, emptyRun, type RunState } from '../machine/run-state.js';
 import { crossing } from '../state/crossing.js';
-import { replaceFile, syncFolder, writeOnce } from '../state/files.js';
-import {
-  isRegularFile,
-  isThere,
-  moveEntry,
-  removeFolder,
-  shareFile,
-  shareFolder,
-  syncTree,
-} from '../state/folders.js';
+import { replaceFile, syncFolder } from '../state/files.js';
+import { isThere, moveEntry, removeFolder, shareFile, syncTree } from '../state/folders.js';
 import { composeJournal, journalBytes, type Composed } from '../state/journal.js';
-import { nextActionDocument } from '../state/next-action.js';
 import type { RunDirectory } from '../state/run-dir.js';
-import { downstreamOf, type TimedEvent } from './epoch-plan.js';
-import { nextActionOf } from './next.js';
+import { EPOCH_FOLDERS, stageFolders } from './epoch-folders.js';
+import type { TimedEvent } from './epoch-plan.js';
 import { isSwitched, markerPath, readMarker, writeMarker, type RebuildMarker } from './rebuild-marker.js';
-import { trackerOf } from './tracker.js';
-
-/** Folders of a run directory that belong to one epoch; the inbox, the tree and the lock belong to the ticket. */
-const FOLDERS = ['state', 'children', 'artifacts'] as const;
 
 /** Where an archived epoch lies: `journal.jsonl`, `state/`, `children/`, `artifacts/` as they were, for reading. */
 export const epochFolder = (directory: RunDirectory, epoch: number): string =>
@@ -89,9 +76,7 @@ export const beginEpoch = (directory: RunDirectory, next: NextEpoch): readonly J
   const staged = temporaryFolder(directory, next.epoch + 1);
   try {
     removeTemporary(directory, next.epoch);
-    stageState(staged, next, run);
-    stageChildren(directory, staged, run);
-    stageArtifacts(directory, staged, { run, pipeline: next.pipeline, asked: next.asked });
+    stageFolders(directory, staged, { ...next, run });
     replaceFile(join(staged, 'journal.jsonl'), text, { sync: true });
     archiveJournal(directory, next.epoch);
     for (const epoch of [next.epoch, next.epoch + 1]) syncTree(temporaryFolder(directory, epoch));
@@ -122,77 +107,6 @@ const requirePlace = (directory: RunDirectory, epoch: number): void => {
   });
 };
 
-const stageState = (staged: string, { key, pipeline }: NextEpoch, run: RunState): void => {
-  const state = join(staged, 'state');
-  mkdirSync(state, { recursive: true });
-  for (const [name, text] of Object.entries(run.documents)) {
-    // The one document that is appended to.
-    if (name === '30_critic_summary.md') replaceFile(join(state, name), text, { sync: true });
-    else writeOnce(join(state, name), text, { sync: true });
-  }
-  const text = nextActionDocument(nextActionOf(pipeline, run, trackerOf(run)), key);
-  replaceFile(join(state, '99_next_action.md'), text, { sync: true });
-};
-
-/** Folders of the children whose attempts the new journal names. */
-const stageChildren = (directory: RunDirectory, staged: string, run: RunState): void => {
-  const children = join(staged, 'children');
-  mkdirSync(children, { recursive: true });
-  for (const { context } of run.targets.values()) {
-    if (context.child === undefined || !existsSync(directory.child(context.child))) continue;
-    shareFolder(directory.child(context.child), join(children, context.child));
-    crossing(`rebuild kept child ${context.child}`);
-  }
-};
-
-interface Kept {
-  readonly run: RunState;
-  readonly pipeline: Pipeline;
-  readonly asked: string;
-}
-
-/** The ticket's text, what kept targets sealed, as long as it is what they sealed, and the notes of kept targets. */
-const stageArtifacts = (directory: RunDirectory, staged: string, { run, pipeline, asked }: Kept): void => {
-  const from = directory.artifacts;
-  const to = join(staged, 'artifacts');
-  mkdirSync(to, { recursive: true });
-  if (run.documents['10_ticket.md'] !== undefined && isRegularFile(join(from, 'ticket.md'))) {
-    shareFile(join(from, 'ticket.md'), join(to, 'ticket.md'));
-  }
-  for (const { context } of run.targets.values()) {
-    for (const { path, digest } of context.artifacts ?? []) {
-      // The outputs of a plain command are files of the tree; notes come with all of their target's below.
-      const isOurs = ['plan.md', 'branch.diff'].includes(path) && isFileWith(join(from, path), digest);
-      if (isOurs && !isThere(join(to, path))) shareFile(join(from, path), join(to, path));
-    }
-  }
-  if (isThere(join(to, 'branch.diff')) && existsSync(join(from, 'pages')))
-    shareFolder(join(from, 'pages'), join(to, 'pages'));
-  const remade = new Set(downstreamOf(pipeline, asked));
-  for (const name of notesIn(join(from, 'notes'))) {
-    if (!remade.has(ownerOf(name, pipeline) ?? ''))
-      shareFile(join(from, 'notes', name), join(to, 'notes', name));
-  }
-  crossing('rebuild kept artifacts');
-};
-
-const isFileWith = (path: string, digest: string): boolean =>
-  isRegularFile(path) && digestOf(readFileSync(path)) === digest;
-
-const notesIn = (folder: string): string[] =>
-  existsSync(folder)
-    ? readdirSync(folder)
-        .filter((name) => isRegularFile(join(folder, name)))
-        .toSorted()
-    : [];
-
-/** A sealed note is named after its target: `TARGET-NAME.md`. */
-const ownerOf = (note: string, pipeline: Pipeline): string | undefined =>
-  pipeline.targets
-    .map(({ name }) => name)
-    .filter((name) => note.startsWith(`${name}-`))
-    .toSorted((a, b) => b.length - a.length)[0];
-
 const archiveJournal = (directory: RunDirectory, epoch: number): void => {
   const archive = temporaryFolder(directory, epoch);
   mkdirSync(archive, { recursive: true });
@@ -214,7 +128,7 @@ const discard = (directory: RunDirectory, { epoch }: RebuildMarker): void => {
 const finish = (directory: RunDirectory, { epoch }: RebuildMarker): void => {
   const archive = temporaryFolder(directory, epoch);
   const staged = temporaryFolder(directory, epoch + 1);
-  for (const name of FOLDERS) {
+  for (const name of EPOCH_FOLDERS) {
     const live = join(directory.path, name);
     if (!isThere(join(staged, name))) continue;
     if (!isThere(join(archive, name)) && isThere(live)) moveEntry(live, join(archive, name));

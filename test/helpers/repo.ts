@@ -75,7 +75,7 @@ export interface WorldOptions {
   readonly format?: 'sha1' | 'sha256';
 }
 
-export const FILES: Files = {
+const FILES: Files = {
   'README.md': '# Sample\n',
   'src/add.js': 'export const add = (a, b) => a - b;\n',
   'src/list.js': 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n',

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 
 import { parseDuration } from '../../orchestrator/pipeline/duration.js';
 import { isBranchName, staysInside } from '../../orchestrator/pipeline/git-names.js';
-import { createSuggest, editDistance } from '../../orchestrator/pipeline/suggest.js';
+import { createSuggest, editDistance } from '../../orchestrator/model/suggest.js';
 
 describe('branch names', () => {
   const names = [

@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { builder, initWithAgents } from '../helpers/fake-agents.js';
+import { createRig, prepareDemo, type Rig } from '../helpers/rig.js';
+
+const remote = (rig: Rig, ...args: string[]): string => rig.gitIn(rig.git('remote', 'get-url', 'origin'), ...args);
+
+test('two tickets of the sample run side by side with --jobs 2 by a policy of one\'s own; both land, nothing is mixed', async () => {
+  const rig = createRig();
+  await prepareDemo(rig);
+  rig.write({
+    'own.yaml': `extends: targets.yaml
+name: by-policy
+targets:
+  approved-plan:
+    gates: [{ approval: { policy: { paths: ["src/**", "test/**", "docs/**"], maxFiles: 6, maxLines: 200 } } }]
+`,
+  });
+  const { code, stdout } = await rig.run(['run', '--file', 'own.yaml', '--ticket', '320', '--ticket', '321', '--jobs', '2']);
+  expect(code).toBe(0);
+  // Each line says whose it is.
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines.filter((line) => !/^32[01] {2}/.test(line))).toEqual([]);
+  expect(lines.filter((line) => line.includes('9 of 9 targets are up to date'))).toHaveLength(2);
+
+  const tree = (ticket: string): string =>
+    /receipt: tree ([0-9a-f]{40})[\s\S]*?\n\n?$/.exec(rig.read(`.orchestrate/${ticket}/state/30_critic_summary.md`).split('## Round').at(-1) ?? '')?.[1] ?? '';
+  for (const [own, other] of [['320', '321'], ['321', '320']] as const) {
+    const branch = `refs/heads/orchestrate/${own}`;
+    expect(remote(rig, 'rev-parse', `${branch}^{tree}`)).toBe(tree(own));
+    expect(remote(rig, 'merge-base', '--is-ancestor', branch, 'main')).toBe('');
+    expect(remote(rig, 'log', '-1', '--format=%(trailers:key=Ticket,valueonly)', branch).trim()).toBe(own);
+    expect(rig.events(own).filter((event) => event['ticket'] !== undefined).map((event) => event['ticket'])).toEqual([own]);
+    const record = ['journal.jsonl', 'state/10_ticket.md', 'state/20_plan_approved.md', 'state/99_next_action.md'].map((path) => rig.read(`.orchestrate/${own}/${path}`));
+    for (const text of [...record, rig.read(`.orchestrate/${own}/children/03-implementation-diff.1/prompt.md`)]) {
+      expect(text).not.toContain(`orchestrate/${other}`);
+      expect(text).not.toContain(`ticket ${other}`);
+      expect(text).not.toContain(`"${other}"`);
+    }
+  }
+  expect(rig.git('status', '--porcelain')).toBe('?? own.yaml');
+});
+
+test('children of all tickets together stay below --jobs; a ticket that fails does not stop the other', async () => {
+  const rig = createRig();
+  const running = join(rig.dir, 'running');
+  // Counts who is there with it; fails for one ticket.
+  initWithAgents(rig, {
+    builder: builder(
+      `mkdir -p ${running}; touch ${running}/$$; ls ${running} | wc -l >> ${rig.dir}/counts; echo more >> a.txt; rm ${running}/$$\n[ "$ORCHESTRATE_TICKET" = 320 ] || exit 1`,
+    ),
+  });
+  const { code, stdout, stderr } = await rig.run(['run', '320', '321', '--jobs', '1']);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^321 {2}error: implementation-diff: exit status 1\n/);
+  expect(stdout).toMatch(/^320 {2}9 of 9 targets are up to date$/m);
+  expect(rig.read('../counts').split('\n').map((count) => count.trim())).toEqual(['1', '1', '1', '']);
+});
+
+test('a second run of a ticket that is being run is busy: 5, with pid and start time; another ticket is not', async () => {
+  const rig = createRig();
+  initWithAgents(rig, { builder: builder(`echo more >> a.txt; [ "$ORCHESTRATE_TICKET" = 321 ] || { echo > ${rig.dir}/there; mkfifo ${rig.dir}/go; read line < ${rig.dir}/go; }`) });
+  const first = rig.start(['run', '320']);
+  const { until } = await import('../helpers/rig.js');
+  await until(() => rig.has('../there'), 'the builder of 320');
+  const second = await rig.run(['run', '320']);
+  expect(second.code).toBe(5);
+  expect(second.stderr).toMatch(new RegExp(`being run by process ${first.pid} \\(start time \\d+, since 20`));
+  expect((await rig.run(['approve', '320', '--digest', `sha256:${'a'.repeat(64)}`])).code).toBe(5);
+  expect((await rig.run(['run', '321'])).code).toBe(0);
+  const status = JSON.parse((await rig.run(['status', '--json'])).stdout) as { readonly runs: readonly { readonly ticket: string; readonly state: string }[] };
+  expect(status.runs.map(({ ticket, state }) => [ticket, state])).toEqual([['320', 'running'], ['321', 'done']]);
+  rig.gitIn(rig.dir, '-c', 'alias.go=!echo go > go', 'go');
+  expect((await first.ended).code).toBe(0);
+});

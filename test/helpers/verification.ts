@@ -1,0 +1,58 @@
+/** What `verify` says of a rig's ticket, and records that were forged by somebody who has the key. */
+import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { composeJournal } from '../../orchestrator/state/journal.js';
+import type { JournalLine, RunEvent } from '../../orchestrator/model/event.js';
+import type { Rig, RunOptions } from './rig.js';
+
+export interface Row {
+  readonly name: string;
+  readonly ok: boolean | null;
+  readonly detail: string;
+}
+
+export interface Verification {
+  readonly code: number | null;
+  readonly ok: boolean;
+  readonly rows: readonly Row[];
+  /** `NAME: DETAIL` of the rows that failed. */
+  readonly failed: readonly string[];
+}
+
+export const verify = async (rig: Rig, options: RunOptions = {}, ticket = '320'): Promise<Verification> => {
+  const { code, stdout, stderr } = await rig.run(['verify', '--ticket', ticket, '--json'], options);
+  if (stdout === '') throw new Error(stderr);
+  const { ok, checks } = JSON.parse(stdout) as { readonly ok: boolean; readonly checks: readonly Row[] };
+  return { code, ok, rows: checks, failed: checks.filter((row) => row.ok === false).map(({ name, detail }) => `${name}: ${detail}`) };
+};
+
+/** The run directory as it was is put back when `during` is over. */
+export const restoring = async (rig: Rig, during: () => Promise<void>): Promise<void> => {
+  const [folder, copy] = [join(rig.repo, '.orchestrate'), join(rig.dir, 'kept')];
+  cpSync(folder, copy, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+  try {
+    await during();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    cpSync(copy, folder, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+    rmSync(copy, { recursive: true, force: true });
+  }
+};
+
+/** Overwrites a file of the repository that may be read-only. */
+export const overwrite = (rig: Rig, path: string, change: (text: string) => string): void => {
+  const file = join(rig.repo, path);
+  chmodSync(file, 0o644);
+  writeFileSync(file, change(readFileSync(file, 'latin1')), 'latin1');
+};
+
+/** Rewrites the journal with the rig's own key: chain and seals hold, whatever it says now. */
+export const forge = (rig: Rig, change: (event: RunEvent, seq: number) => RunEvent): void => {
+  const path = join(rig.repo, '.orchestrate/320/journal.jsonl');
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as JournalLine);
+  const key = readFileSync(join(rig.home, 'orchestrate/key'));
+  writeFileSync(path, composeJournal(lines.map(({ event, seq, at }) => ({ event: change(event, seq), at })), key).text);
+  // They would tell of the old journal, which is another check.
+  rmSync(join(rig.repo, '.orchestrate/320/checkpoint.json'), { force: true });
+  rmSync(join(rig.repo, '.orchestrate/320/state/99_next_action.md'), { force: true });
+};
