@@ -18,14 +18,13 @@ const SLOW = new Set([
 ]);
 
 /**
- * `require` for the bundle. `import { spawn } from 'node:child_process'` becomes `x = require(...)` at its start and
+ * `require` for the bundles. `import { spawn } from 'node:child_process'` becomes `x = require(...)` at their start and
  * `x.spawn` where it is used: so a stand-in that loads the module at the first use makes every such import lazy.
  */
-export const lazyRequire = (load: NodeJS.Require): NodeJS.Require => {
-  const lazy = (id: string): unknown =>
+export const lazyRequire =
+  (load: (id: string) => unknown) =>
+  (id: string): unknown =>
     SLOW.has(id.replace(/^node:/, '')) ? standIn(() => load(id) as object) : load(id);
-  return Object.assign(lazy, load);
-};
 
 const standIn = (load: () => object): object =>
   new Proxy(

@@ -1,24 +1,16 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Script, constants } from 'node:vm';
-import { codeCachePath, readCodeCache, writeCodeCache } from './code-cache.js';
-import { lazyRequire } from './lazy-require.js';
 import { writeOut } from './output.js';
+import { openScripts } from './scripts.js';
 import { mapStacks } from './stacks.js';
 
 /** Set by scripts/build.mjs. */
 declare const VERSION: string;
 declare const HELP: string;
-/** Of the code in main.cjs; the file begins with it, in a comment. */
-declare const BUNDLE_DIGEST: string;
 
-/** What the bundle exports: orchestrator/cli/main.ts. */
-interface Bundle {
+/** What main.cjs exports: orchestrator/cli/main.ts. */
+interface Program {
   readonly main: (argv: readonly string[], options: { readonly packageRoot: string }) => Promise<number>;
 }
-
-/** The bundle is a function of what Node gives a CommonJS module: exports, require, module, filename, dirname. */
-type Wrapper = (...scope: readonly unknown[]) => void;
 
 /** A run that lasts longer stores its code cache now: V8 throws away functions that have not been called for a while. */
 const STORE_AFTER_MS = 2_000;
@@ -37,45 +29,22 @@ const start = (): void => {
 
 const run = async (argv: readonly string[]): Promise<void> => {
   const debug = argv.includes('--debug');
-  const file = join(__dirname, 'main.cjs');
-  if (debug) mapStacks(file);
+  if (debug) mapStacks(join(__dirname, 'main.cjs'));
   const fail = (error: unknown): void => reportUnexpected(error, debug);
   process.on('uncaughtException', (error) => {
     fail(error);
     process.exit(1);
   });
   try {
-    const { bundle, store } = load(file, argv);
+    const { load, store } = openScripts(__dirname, argv);
+    const { main } = load('main') as Program;
     const timer = setTimeout(store, STORE_AFTER_MS).unref();
-    process.exitCode = await bundle.main(argv, { packageRoot: join(__dirname, '..') });
+    process.exitCode = await main(argv, { packageRoot: join(__dirname, '..') });
     clearTimeout(timer);
     store();
   } catch (error) {
     fail(error);
   }
-};
-
-/** Compiles and evaluates the bundle. `store` keeps what V8 has compiled by then, if there was nothing usable to start from. */
-const load = (file: string, argv: readonly string[]): { bundle: Bundle; store: () => void } => {
-  // The bundle is ASCII: `latin1` reads it without decoding.
-  const source = readFileSync(file, 'latin1');
-  // A main.cjs of another build (an upgrade is going on) runs, but never with or into a cache of this one.
-  const cache = source.startsWith(`/*${BUNDLE_DIGEST}*/`) ? codeCachePath(BUNDLE_DIGEST, argv) : undefined;
-  const cachedData = cache === undefined ? undefined : readCodeCache(cache);
-  const script = new Script(source, {
-    filename: file,
-    ...(cachedData && { cachedData }),
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-  });
-  const module = { exports: {} };
-  const evaluate = script.runInThisContext() as Wrapper;
-  evaluate(module.exports, lazyRequire(require), module, file, __dirname);
-  let done = cache === undefined || (cachedData !== undefined && script.cachedDataRejected === false);
-  const store = (): void => {
-    if (!done && cache !== undefined) writeCodeCache(cache, script.createCachedData());
-    done = true;
-  };
-  return { bundle: module.exports as Bundle, store };
 };
 
 const reportUnexpected = (error: unknown, debug: boolean): void => {

@@ -65,11 +65,8 @@ export const notePipeline = (
   const changes = sourceChanges(known.sources, sources);
   const isSame = known.digest === pipeline.digest;
   if (!isSame || changes.length > 0) {
-    onNote(
-      [meaningOf(isSame, run, changes.length), ...changes.map((change) => `  ${changeLine(change)}`)].join(
-        '\n',
-      ),
-    );
+    const files = changes.map((change) => changeLine(change)).join(', ');
+    onNote(`${meaningOf(isSame, run, changes.length)}${files === '' ? '' : `: ${files}`}`);
     recorder.record({ type: 'pipeline.changed', digest: pipeline.digest, sources });
   }
   noteBase(pipeline, run, onNote);
@@ -77,11 +74,10 @@ export const notePipeline = (
 
 const meaningOf = (isSame: boolean, run: RunState, files: number): string => {
   const since = run.changed === undefined ? `since epoch ${run.epoch} was opened` : 'once more in this epoch';
-  if (isSame) return `files of the pipeline changed ${since}; what they say to the targets is the same:`;
+  if (isSame) return `files of the pipeline changed ${since}, though not what they say to the targets`;
   const consequence = 'what it touches is made again, latched targets are held';
-  if (files === 0)
-    return `the pipeline is read differently ${since}, though no file of it changed: ${consequence}`;
-  return `the pipeline or a manual changed ${since}: ${consequence}`;
+  if (files > 0) return `the pipeline or a manual changed ${since}, ${consequence}`;
+  return `the pipeline is read differently ${since}, though no file of it changed; ${consequence}`;
 };
 
 /** The base of a ticket is frozen; one that has landed is past caring. */

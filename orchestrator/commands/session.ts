@@ -88,17 +88,25 @@ export const existingRun = (session: Session, paths: RepositoryPaths, ticket: st
   });
 };
 
-/** State that leads elsewhere by a link is somebody's trap: it is refused before anything is read or written through it. */
+/**
+ * State that leads elsewhere by a link is somebody's trap, and a file in the place of a folder stops every write: both are
+ * refused before anything is read or written through them.
+ */
 export const refuseLinks = (paths: RepositoryPaths, directory: RunDirectory): void => {
-  const folders = [stateFolder(paths.mainRoot), directory.path, directory.state, directory.children, directory.artifacts, directory.inbox, directory.journal];
-  for (const path of folders) {
-    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) continue;
-    throw new Problem({
-      kind: 'record-refused',
-      message: 'the state directory must not contain symbolic links',
-      where: path,
-      next: 'replace the link by the folder itself',
-    });
+  // From the outside in, so that each is looked at through folders only.
+  const folders = [stateFolder(paths.mainRoot), directory.path, directory.state, directory.children, directory.artifacts, directory.inbox];
+  for (const path of [...folders, directory.journal]) {
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (stat?.isSymbolicLink() === true) {
+      throw new Problem({
+        kind: 'record-refused',
+        message: 'the state directory must not contain symbolic links',
+        where: path,
+        next: 'replace the link by the folder itself',
+      });
+    }
+    if (stat === undefined || path === directory.journal || stat.isDirectory()) continue;
+    throw new Problem({ kind: 'not-writable', message: 'something that is no folder is in the way of the state directory', where: path, next: 'move it away' });
   }
 };
 

@@ -1,4 +1,5 @@
 /** One epoch's folder: its journal, documents, 99 and artifacts. The current one lies in the run directory itself. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../model/failure.js';
 import type { PreviousEpoch } from '../model/event.js';
@@ -23,11 +24,21 @@ export interface EpochRecord {
   readonly reading: JournalReading;
   /** What the epoch after it says that it follows; `undefined` for the current one. */
   readonly expected: PreviousEpoch | undefined;
+  readonly rebuild: Interrupted | undefined;
+}
+
+/** A rebuild that a crash interrupted. */
+interface Interrupted {
+  readonly check: Check;
+  /** The journal is the new one already; the other files and the archive are not in place yet. */
+  readonly isSwitched: boolean;
 }
 
 /** The current epoch, then those that were archived, newest first, as far as each leads to the one before. */
 export const readEpochs = (directory: RunDirectory, key: Uint8Array | undefined): EpochRecord[] => {
-  const epochs = [readEpoch(directory, key, undefined)];
+  const current = readEpoch(directory, key, undefined);
+  if (current.rebuild?.isSwitched === true) return [current];
+  const epochs = [current];
   for (;;) {
     const previous = epochs.at(-1)?.reading.run.opened?.previous;
     // An epoch follows one with a lower number: a forged record cannot lead in a circle.
@@ -57,7 +68,7 @@ const readEpoch = (directory: RunDirectory, key: Uint8Array | undefined, expecte
   const record = steadyRecord(directory);
   const markSeq = typeof stored === 'object' ? stored.head.seq : undefined;
   const reading = readWholeJournal({ directory, bytes: record.bytes, key, markSeq });
-  return { directory, ...record, stored, reading, expected };
+  return { directory, ...record, stored, reading, expected, rebuild: interruptedRebuild(directory, record.bytes, key) };
 };
 
 const READS = 5;
@@ -79,16 +90,19 @@ export interface EpochOptions {
   readonly earlier: ReadonlyMap<string, Seal>;
 }
 
-/** Rows of one epoch; those of an archived one say which. */
+/** Rows of one epoch. Of an archived one those that do not hold, and one for the rest. */
 export const epochChecks = (epoch: EpochRecord, options: EpochOptions): Check[] => {
   const checks = [chainCheck(epoch), sealCheck(epoch.reading, options.key), ...fileChecks(epoch, options), ...answerChecks(epoch.reading)];
-  const { expected } = epoch;
-  return expected === undefined ? checks : checks.map((check) => ({ ...check, name: `epoch ${expected.epoch}: ${check.name}` }));
+  const { expected, reading } = epoch;
+  if (expected === undefined) return checks;
+  const name = `epoch ${expected.epoch}`;
+  const open = checks.filter(({ ok }) => ok !== true).map((check) => ({ ...check, name: `${name}: ${check.name}` }));
+  const rest = checks.length - open.length;
+  return rest === 0 ? open : [...open, held(name, `archived: ${rest} checks of its ${reading.head.seq} journal lines, documents and artifacts`)];
 };
 
 const fileChecks = (epoch: EpochRecord, { key, pipeline, earlier }: EpochOptions): Check[] => {
-  const { directory, reading, documents, stored, bytes } = epoch;
-  const rebuild = rebuildCheck(epoch, key);
+  const { directory, reading, documents, stored, bytes, rebuild } = epoch;
   if (rebuild?.isSwitched === true) return [rebuild.check];
   const rebooted = epoch.expected === undefined && hasRebooted(directory.path);
   return [
@@ -100,14 +114,16 @@ const fileChecks = (epoch: EpochRecord, { key, pipeline, earlier }: EpochOptions
   ];
 };
 
-/** Between the switch to a new epoch and its end the documents are those of the old one. */
-const rebuildCheck = ({ directory, bytes }: EpochRecord, key: Uint8Array | undefined): { readonly check: Check; readonly isSwitched: boolean } | undefined => {
+/** Without the key nobody can tell how far it came, and nothing is said about what may not be in place. */
+const interruptedRebuild = (directory: RunDirectory, bytes: Buffer, key: Uint8Array | undefined): Interrupted | undefined => {
+  if (!existsSync(markerPath(directory))) return undefined;
+  const next = `\`orchestrate run --ticket ${directory.ticket}\` ends it`;
+  if (key === undefined) return { check: untold('rebuild', `one was interrupted: ${next}`), isSwitched: true };
   try {
-    const marker = key === undefined ? undefined : readMarker(directory, key);
+    const marker = readMarker(directory, key);
     if (marker === undefined) return undefined;
-    const next = `\`orchestrate run --ticket ${directory.ticket}\` ends it`;
     const switched = isSwitched(marker, bytes);
-    const files = switched ? '; documents and artifacts are not in place yet' : '';
+    const files = switched ? '; documents, artifacts and the archive are not in place yet' : '';
     return { check: untold('rebuild', `a rebuild of ${marker.asked} was interrupted${files}: ${next}`), isSwitched: switched };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;

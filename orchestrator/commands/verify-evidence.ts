@@ -74,14 +74,14 @@ export const gather = (evidence: Evidence, line: JournalLine, run: RunState): vo
   const { event, seq } = line;
   switch (event.type) {
     case 'target.started':
-      noteReceipt(evidence, event, line, run);
+      noteReceipt(evidence, event, line);
       evidence.asked.delete(event.target);
       evidence.reviewed.set(event.target, event.receipt);
       // What a refusal is about that comes before anything was sealed.
       evidence.subjects.set(event.target, new Set([digestOfValue(event.receipt ?? [])]));
       break;
     case 'work.sealed':
-      noteReceipt(evidence, event, line, run);
+      noteReceipt(evidence, event, line);
       noteSeal(evidence, event);
       break;
     case 'gate.answered':
@@ -109,13 +109,12 @@ const noteReceipt = (
   evidence: Evidence,
   event: Of<'target.started'> | Of<'work.sealed'>,
   { seq }: JournalLine,
-  run: RunState,
 ): void => {
   const { receipt, target, attempt } = event;
   if (receipt === undefined) return;
   const key = canonicalJson(receipt);
-  const epoch = run.epoch > 1 ? `epoch ${run.epoch} ` : '';
-  if (!evidence.receipts.has(key)) evidence.receipts.set(key, { name: `${epoch}${target}.${attempt}`, seq, receipt });
+  // Attempts are counted over all epochs.
+  if (!evidence.receipts.has(key)) evidence.receipts.set(key, { name: `${target}.${attempt}`, seq, receipt });
 };
 
 const noteSeal = (evidence: Evidence, event: Of<'work.sealed'>): void => {

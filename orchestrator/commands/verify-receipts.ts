@@ -122,8 +122,8 @@ const differences = (receipt: Receipt, rendered: RenderedDiff, pages: readonly s
     ['bytes of the diff', receipt.diffBytes, rendered.diffBytes],
     ['digest of the raw records', receipt.records, digestOfRecords(rendered.records)],
     ['number of files', receipt.files, rendered.records.length],
-    ['added lines', receipt.addedLines, rendered.addedLines],
-    ['removed lines', receipt.removedLines, rendered.removedLines],
+    ['count of added lines', receipt.addedLines, rendered.addedLines],
+    ['count of removed lines', receipt.removedLines, rendered.removedLines],
     ['pages', receipt.pages.join(' '), pages.join(' ')],
   ];
   return pairs.filter(([, claimed, found]) => claimed !== found).map(([what]) => `the ${what} is not that of base and tree`);

@@ -85,18 +85,15 @@ const notEmpty = (run: TicketRun, target: Target): GateReply | Refusal => {
 const blastRadius = async (run: TicketRun, target: Target): Promise<GateReply | Refusal> => {
   const digest = subjectDigest(run, target);
   const plan = sealedPlan(run);
-  const snapshot = await (await run.workspace()).snapshot();
-  if (plan === undefined || !snapshot.ok) {
-    const message = snapshot.ok ? 'there is no approved plan to hold the diff against' : snapshot.failure.message;
+  const changed = await sealedChange(run, target);
+  if (plan === undefined || typeof changed === 'string') {
+    const message = typeof changed === 'string' ? changed : 'there is no approved plan to hold the diff against';
     return { failure: { kind: 'evidence-refused', message, canRetry: false }, digest, detail: [message] };
   }
+  const { paths } = changed;
   const policy = approvingPolicy(run);
-  const { receipt, paths } = snapshot.value;
   const outside = outsideOf(paths, plan.promise.paths);
-  const objections =
-    policy === undefined
-      ? []
-      : policyObjections(policy, { kind: 'diff', paths, files: receipt.files, lines: receipt.addedLines + receipt.removedLines });
+  const objections = policy === undefined ? [] : policyObjections(policy, { kind: 'diff', ...changed });
   if (outside.length === 0 && objections.length === 0) {
     return { outcome: 'passed', digest, detail: [`${paths.length} paths are inside ${plan.promise.paths.join(', ')}`] };
   }
@@ -147,10 +144,23 @@ const policyCase = async (run: TicketRun, target: Target): Promise<PolicyCase> =
   if (target.makes === 'plan') {
     return { kind: 'plan', plan: sealedPlan(run)?.promise ?? { paths: ['/'], body: '' } };
   }
-  const snapshot = await (await run.workspace()).snapshot();
-  if (!snapshot.ok) return { kind: 'diff', paths: [snapshot.failure.message], files: 0, lines: 0 };
-  const { paths, receipt } = snapshot.value;
-  return { kind: 'diff', paths, files: receipt.files, lines: receipt.addedLines + receipt.removedLines };
+  const changed = await sealedChange(run, target);
+  return typeof changed === 'string' ? { kind: 'diff', paths: [changed], files: 0, lines: 0 } : { kind: 'diff', ...changed };
+};
+
+interface Change {
+  readonly paths: readonly string[];
+  readonly files: number;
+  readonly lines: number;
+}
+
+/** What the sealed bytes change, or why that cannot be told. The working tree is not asked: it may be another by now. */
+const sealedChange = async (run: TicketRun, target: Target): Promise<Change | string> => {
+  const { receipt } = stateOf(run, target).context;
+  if (receipt === undefined) return 'no diff was sealed';
+  const paths = await (await run.workspace()).changedPaths(receipt);
+  if (!paths.ok) return paths.failure.message;
+  return { paths: paths.value, files: receipt.files, lines: receipt.addedLines + receipt.removedLines };
 };
 
 /** What `waiting` waits for when a person is at the terminal. Closed without an answer, the airlock stays shut. */

@@ -4,7 +4,7 @@ import { Problem } from '../model/failure.js';
 import type { Facts, Receipt } from '../model/event.js';
 import type { RepositoryPaths } from '../model/git.js';
 import type { Pipeline } from '../model/pipeline.js';
-import { ok, type Result } from '../model/result.js';
+import { fail, ok, type Result } from '../model/result.js';
 import { expectedHere, expectedOnRemote } from '../machine/left-behind.js';
 import { factOf } from '../machine/run-state.js';
 import { resolveBase } from '../git/base.js';
@@ -16,6 +16,7 @@ import { land } from '../git/land.js';
 import { writePages } from '../git/pages.js';
 import { publishBranch } from '../git/publish.js';
 import { pushCommit } from '../git/push.js';
+import { recordsBetween } from '../git/read.js';
 import { removeTree } from '../git/remove.js';
 import { checkoutGitDir } from '../git/repository.js';
 import { snapshot, type Snapshot } from '../git/snapshot.js';
@@ -86,6 +87,12 @@ export const openWorkspace = async (run: TicketRun): Promise<Workspace> => {
   return crossed({
     prepare: () => prepare(context),
     snapshot: () => takeSnapshot(context),
+    changedPaths: async ({ base, tree, records }) => {
+      const found = await recordsBetween({ git, store }, base, tree);
+      if (!found.ok) return found;
+      if (found.value.digest === records) return ok(found.value.records.map(({ path }) => path));
+      return fail({ kind: 'evidence-refused', message: 'the sealed tree does not differ from its base as its receipt says' });
+    },
     checkout: async (treeId, folder, access) => {
       const made = await checkoutTree({ git, store, tree: treeId, dir: folder, readOnly: access === 'read-only' });
       return made.ok ? ok(undefined) : made;
@@ -200,7 +207,7 @@ const sealedOf = (base: string, taken: Snapshot): Sealed => {
     removedLines: taken.removedLines,
     pages: [],
   };
-  return { receipt, records: taken.records, paths: taken.records.map(({ path }) => path), diffFile: taken.diffFile };
+  return { receipt, diffFile: taken.diffFile };
 };
 
 /** Facts of Target 1 that commit, push and land stand on. */

@@ -8,13 +8,20 @@ import { planDocument } from '../state/documents.js';
 import { isoTime } from '../model/clock.js';
 import { stateOf, type TicketRun } from './ticket-run.js';
 
-/** The sealed plan, if there is one and it is what its seal says. */
+/**
+ * The sealed plan, if there is one. The bytes on the disk must be the sealed ones: a plan that was widened after its
+ * approval would widen what a diff may touch.
+ */
 export const sealedPlan = (run: TicketRun): { readonly text: string; readonly promise: PlanPromise } | undefined => {
   const path = join(run.recorder.directory.artifacts, 'plan.md');
-  if (!existsSync(path)) return undefined;
+  const sealed = run.pipeline.targets
+    .filter(({ makes }) => makes === 'plan')
+    .flatMap((target) => stateOf(run, target).context.artifacts ?? [])
+    .find((artifact) => artifact.path === 'plan.md');
+  if (sealed === undefined || !existsSync(path)) return undefined;
   const text = readFileSync(path, 'utf8');
   const promise = readPlan(text);
-  return 'problems' in promise ? undefined : { text, promise };
+  return 'problems' in promise || digestOf(text) !== sealed.digest ? undefined : { text, promise };
 };
 
 /** Document 20, once: after the approval, from the approved bytes. A later plan of the same epoch is held by the latch. */

@@ -1,13 +1,10 @@
 import type { DocumentPointer, Facts, Receipt } from '../model/event.js';
-import type { RawRecord } from '../model/git.js';
 import type { Result } from '../model/result.js';
 import type { Ticket } from '../model/ticket.js';
 
 /** What the worker's files are now: a tree object, and the difference from the base. */
 export interface Sealed {
   readonly receipt: Receipt;
-  readonly paths: readonly string[];
-  readonly records: readonly RawRecord[];
   /** The rendered diff, in the run's artifacts. */
   readonly diffFile: string;
 }
@@ -30,6 +27,8 @@ export interface Workspace {
   /** Finds the base, makes the private store, and clones the tree. Idempotent. */
   readonly prepare: (ticket: Ticket) => Promise<Facts & { readonly notes: readonly string[] }>;
   readonly snapshot: () => Promise<Result<Sealed>>;
+  /** Paths in which the sealed tree of a receipt differs from its base. */
+  readonly changedPaths: (receipt: Receipt) => Promise<Result<readonly string[]>>;
   /** A checkout of a tree object, raw bytes, no `.git`. */
   readonly checkout: (treeId: string, folder: string, access: 'read-only' | 'write') => Promise<Result<void>>;
   readonly removeCheckout: (folder: string) => Promise<void>;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, type Stats } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { digestOf } from '../model/digest.js';
@@ -66,8 +66,18 @@ export const sealKey = (home: string): Buffer => {
  */
 export const existingKey = (home: string): Buffer | undefined => readKey(join(home, 'key'));
 
+/** `undefined` also where something above it is a file: making it then says what is wrong. */
+const entryAt = (path: string): Stats | undefined => {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+};
+
 const readKey = (path: string): Buffer | undefined => {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const stat = entryAt(path);
   if (stat === undefined) return undefined;
   if (!stat.isFile() || (stat.mode & 0o077) !== 0 || stat.size !== KEY_BYTES) {
     throw new Problem({

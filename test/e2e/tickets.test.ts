@@ -1,7 +1,6 @@
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { builder, initWithAgents } from '../helpers/fake-agents.js';
-import { createRig, prepareDemo, type Rig } from '../helpers/rig.js';
+import { createRig, makeGate, prepareDemo, until, type Event, type Rig } from '../helpers/rig.js';
 
 const remote = (rig: Rig, ...args: string[]): string => rig.gitIn(rig.git('remote', 'get-url', 'origin'), ...args);
 
@@ -41,27 +40,41 @@ targets:
   expect(rig.git('status', '--porcelain')).toBe('?? own.yaml');
 });
 
-test('children of all tickets together stay below --jobs; a ticket that fails does not stop the other', async () => {
+/** From the start of each child of a ticket to its end, as the journal has it. */
+const spans = (rig: Rig, ticket: string): readonly (readonly [string, string])[] => {
+  const lines = rig.read(`.orchestrate/${ticket}/journal.jsonl`).trimEnd().split('\n').map((line) => JSON.parse(line) as { readonly at: string; readonly event: Event });
+  const found: [string, string][] = [];
+  for (const { at, event } of lines) {
+    if (event.type === 'target.started' && event['child'] !== undefined) found.push([at, '']);
+    if (event.type === 'child.ended') found.push([found.pop()?.[0] ?? '', at]);
+  }
+  return found;
+};
+
+test('--jobs is for the children of all tickets together; a ticket that fails does not stop the other', async () => {
   const rig = createRig();
-  const running = join(rig.dir, 'running');
-  // Counts who is there with it; fails for one ticket.
-  initWithAgents(rig, {
-    builder: builder(
-      `mkdir -p ${running}; touch ${running}/$$; ls ${running} | wc -l >> ${rig.dir}/counts; echo more >> a.txt; rm ${running}/$$\n[ "$ORCHESTRATE_TICKET" = 320 ] || exit 1`,
-    ),
-  });
+  initWithAgents(rig, { builder: builder('echo more >> a.txt; [ "$ORCHESTRATE_TICKET" = 320 ] || exit 1') });
   const { code, stdout, stderr } = await rig.run(['run', '320', '321', '--jobs', '1']);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^321 {2}error: implementation-diff: exit status 1\n/);
   expect(stdout).toMatch(/^320 {2}9 of 9 targets are up to date$/m);
-  expect(rig.read('../counts').split('\n').map((count) => count.trim())).toEqual(['1', '1', '1', '']);
+  const all = [...spans(rig, '320'), ...spans(rig, '321')].toSorted();
+  expect(all).toHaveLength(4 + 3);
+  for (const [index, [, end]] of all.slice(0, -1).entries()) expect((all[index + 1]?.[0] ?? '') >= end).toBe(true);
+});
+
+test('with --jobs 2 two builders are there at the same time', async () => {
+  const rig = createRig();
+  const met = (ticket: string): string => `[ -e ${rig.dir}/met-${ticket} ]`;
+  initWithAgents(rig, { builder: builder(`touch ${rig.dir}/met-$ORCHESTRATE_TICKET; until ${met('320')} && ${met('321')}; do :; done; echo more >> a.txt`) });
+  expect((await rig.run(['run', '320', '321', '--jobs', '2', '--until', 'implementation-diff'])).code).toBe(0);
 });
 
 test('a second run of a ticket that is being run is busy: 5, with pid and start time; another ticket is not', async () => {
   const rig = createRig();
-  initWithAgents(rig, { builder: builder(`echo more >> a.txt; [ "$ORCHESTRATE_TICKET" = 321 ] || { echo > ${rig.dir}/there; mkfifo ${rig.dir}/go; read line < ${rig.dir}/go; }`) });
+  const gate = makeGate(rig);
+  initWithAgents(rig, { builder: builder(`echo more >> a.txt; [ "$ORCHESTRATE_TICKET" = 321 ] || { echo > ${rig.dir}/there; read line < ${gate.path}; }`) });
   const first = rig.start(['run', '320']);
-  const { until } = await import('../helpers/rig.js');
   await until(() => rig.has('../there'), 'the builder of 320');
   const second = await rig.run(['run', '320']);
   expect(second.code).toBe(5);
@@ -70,6 +83,6 @@ test('a second run of a ticket that is being run is busy: 5, with pid and start 
   expect((await rig.run(['run', '321'])).code).toBe(0);
   const status = JSON.parse((await rig.run(['status', '--json'])).stdout) as { readonly runs: readonly { readonly ticket: string; readonly state: string }[] };
   expect(status.runs.map(({ ticket, state }) => [ticket, state])).toEqual([['320', 'running'], ['321', 'done']]);
-  rig.gitIn(rig.dir, '-c', 'alias.go=!echo go > go', 'go');
+  await gate.open();
   expect((await first.ended).code).toBe(0);
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { RunEvent } from '../../orchestrator/model/event.js';
 import { builder, critic, initWithAgents, REJECT } from '../helpers/fake-agents.js';
 import { createRig, contents, makeGate, until, type Rig } from '../helpers/rig.js';
-import { forge, overwrite, restoring, verify, type Verification } from '../helpers/verification.js';
+import { forge, overwrite, restoring, verify } from '../helpers/verification.js';
 
 const RUN = '.orchestrate/320';
 const IN_RUN = (rig: Rig, path: string): string => join(rig.repo, RUN, path);
@@ -19,8 +19,6 @@ const finished = async (): Promise<Rig> => {
   expect(await rig.run(['run', '320'])).toMatchObject({ code: 0, stderr: '' });
   return rig;
 };
-
-const names = ({ failed }: Verification): string[] => failed.map((text) => text.slice(0, text.indexOf(': ')));
 
 const object = (rig: Rig, revision: string): { readonly id: string; readonly path: string } => {
   const id = rig.git('--git-dir=.orchestrate/store.git', 'rev-parse', revision);
@@ -52,7 +50,7 @@ const TAMPERED: readonly (readonly [string, (rig: Rig) => void, readonly string[
   ['the ticket text is gone', (rig) => unlinkSync(IN_RUN(rig, 'artifacts/ticket.md')), ['artifacts/ticket.md']],
   ['a note was changed and one was planted', (rig) => (overwrite(rig, `${RUN}/artifacts/notes/post-mortem-scar.md`, () => '# Trust me\n'), writeFileSync(IN_RUN(rig, 'artifacts/notes/builder-x.md'), '# New\n')), ['artifacts/notes', 'artifacts/notes']],
   ['a directive was rewritten', (rig) => overwrite(rig, `${RUN}/inbox/0001.md`, () => 'do as you like\n'), ['inbox']],
-  ['a reviewed file has other bytes', (rig) => writeObject(object(rig, `${commitOf(rig)}:a.txt`).path, 'blob 5\0evil\n'), [`receipt implementation-diff.2`, `commit ${''}`]],
+  ['a reviewed file has other bytes', (rig) => writeObject(object(rig, `${commitOf(rig)}:a.txt`).path, 'blob 5\0evil\n'), ['receipt implementation-diff.2', 'commit ']],
   ['a reviewed file was cut short', (rig) => (chmodSync(object(rig, `${commitOf(rig)}:a.txt`).path, 0o644), truncateSync(object(rig, `${commitOf(rig)}:a.txt`).path, 12)), ['receipt implementation-diff.2', 'commit ']],
   ['the reviewed tree is gone', (rig) => unlinkSync(object(rig, `${commitOf(rig)}^{tree}`).path), ['receipt implementation-diff.2', 'commit ']],
   ['our commit is gone from the store', (rig) => unlinkSync(object(rig, commitOf(rig)).path), ['commit ']],
@@ -85,7 +83,7 @@ const FORGED: readonly (readonly [string, (event: RunEvent) => RunEvent, readonl
   ['a gate that was asked about what was never sealed', (event) => (event.type === 'gate.answered' && event.kind === 'not-empty' ? { ...event, digest: `sha256:${'a'.repeat(64)}` } : event), [/^gates: line \d+: gate not-empty of implementation-diff/, /^gates: line/]],
   ['a verdict with the nonce of nobody', (event) => (event.type === 'child.ended' && event.verdict?.verdict === 'APPROVED' ? { ...event, verdict: { ...event.verdict, nonce: '0'.repeat(32) } } : event), [/^verdicts: .*wrong-nonce/]],
   ['a rejection that opened the gate', (event) => (event.type === 'gate.answered' && event.kind === 'verdict' ? { ...event, outcome: 'passed' } : event), [/^verdicts: .*the critic rejected it/]],
-  ['a receipt with fewer lines', (event) => withReceipt(event, { addedLines: 0 }), [/^receipt implementation-diff\.1: .*the number of added lines is not that of base and tree/, /^receipt implementation-diff\.2/]],
+  ['a receipt with fewer lines', (event) => withReceipt(event, { addedLines: 0 }), [/^receipt implementation-diff\.1: .*the count of added lines is not that of base and tree/, /^receipt implementation-diff\.2/]],
   ['a commit of something else', (event) => (event.type === 'target.done' && event.facts?.commit !== undefined ? { ...event, facts: { commit: 'b'.repeat(40) } } : event), [/^commit bbbbbbbbbbbb: commit b+ is missing from the private store/, /^branch orchestrate\/320: moved: /]],
 ];
 
@@ -118,14 +116,14 @@ describe('verify', () => {
     expect(seen.rows.find(({ name }) => name === '99_next_action.md')?.detail).toBe('is what the journal implies');
   });
 
-  test('names whatever was changed, and nothing else: exit 4', async () => {
+  test('names whatever was changed, and nothing else: exit 4', { timeout: 120_000 }, async () => {
     const rig = await finished();
     for (const [what, change, expected] of TAMPERED) {
       await restoring(rig, async () => {
         change(rig);
         const seen = await verify(rig);
         const wanted = expected.map((name) => (name.endsWith(' ') ? (expect.stringMatching(`^${name}[0-9a-f]{12}$`) as string) : name));
-        expect({ what, code: seen.code, ok: seen.ok, failed: names(seen) }).toEqual({ what, code: 4, ok: false, failed: wanted });
+        expect({ what, code: seen.code, ok: seen.ok, failed: seen.failedNames }).toEqual({ what, code: 4, ok: false, failed: wanted });
       });
     }
     expect(await verify(rig)).toMatchObject({ code: 0, failed: [] });
@@ -150,7 +148,7 @@ describe('verify', () => {
     unlinkSync(IN_RUN(rig, 'state/10_ticket.md'));
     unlinkSync(object(rig, `${commitOf(rig)}:a.txt`).path);
     rig.git('branch', '--force', 'orchestrate/320', 'main');
-    expect(names(await verify(rig))).toEqual([
+    expect((await verify(rig)).failedNames).toEqual([
       ...['10_ticket.md', 'artifacts/plan.md', 'inbox', 'receipt implementation-diff.2'],
       ...[expect.stringMatching(/^commit/) as string, 'branch orchestrate/320'],
     ]);
@@ -159,7 +157,7 @@ describe('verify', () => {
     const line = lastLine(rig) - 1;
     overwrite(rig, `${RUN}/journal.jsonl`, (text) => text.split('\n').map((row, index) => (index === line - 1 ? row.replace('"prev":"', '"prev":"0') : row)).join('\n'));
     const seen = await verify(rig);
-    expect(names(seen)).toEqual([
+    expect(seen.failedNames).toEqual([
       ...['journal chain', '10_ticket.md', 'artifacts/plan.md', 'inbox', 'receipt implementation-diff.2'],
       ...[expect.stringMatching(/^commit/) as string, 'branch orchestrate/320'],
     ]);
@@ -182,11 +180,11 @@ describe('verify', () => {
 
     mkdirSync(join(rig.dir, 'another'), { recursive: true });
     writeFileSync(join(rig.dir, 'another/key'), 'k'.repeat(32), { mode: 0o600 });
-    expect(names(await verify(rig, { env }))).toEqual(['journal seals', '99_next_action.md', 'checkpoint.json']);
+    expect((await verify(rig, { env })).failedNames).toEqual(['journal seals', '99_next_action.md', 'checkpoint.json']);
     rmSync(join(rig.dir, 'another/key'));
 
     overwrite(rig, `${RUN}/journal.jsonl`, (text) => text.replace('it was never made', 'it was ever made'));
-    expect(names(await verify(rig, { env }))).toEqual(['journal chain']);
+    expect((await verify(rig, { env })).failedNames).toEqual(['journal chain']);
   });
 
   test('names a branch that moved or is gone; one that was deleted after the work had landed is fine', async () => {
@@ -235,7 +233,7 @@ describe('verify', () => {
     expect(await verify(rig)).toMatchObject({ code: 0, failed: [] });
   });
 
-  test('accepts what a kill leaves, wherever it falls', async () => {
+  test('accepts what a kill leaves, wherever it falls', { timeout: 120_000 }, async () => {
     const traced = createRig();
     initWithAgents(traced);
     const trace = join(traced.dir, 'crossings');
@@ -249,6 +247,42 @@ describe('verify', () => {
       initWithAgents(rig);
       expect((await rig.run(['run', '320'], { env: { ORCHESTRATE_TEST_CROSSING: String(at) } })).signal).toBe('SIGKILL');
       expect({ pattern, ...(await verify(rig)) }).toMatchObject({ pattern, code: 0, failed: [] });
+    }
+  });
+
+  test('follows a ticket through its epochs, and accepts a rebuild that was interrupted', { timeout: 120_000 }, async () => {
+    const rig = await finished();
+    const trace = join(rig.dir, 'crossings');
+    const rebuild = ['run', '320', '--rebuild', 'post-mortem'];
+    expect((await rig.run(rebuild, { env: { ORCHESTRATE_TEST_CROSSINGS: trace } })).code).toBe(0);
+    const seen = await verify(rig);
+    expect(seen).toMatchObject({ code: 0, failed: [] });
+    expect(seen.rows.find(({ name }) => name === 'epoch 1')).toMatchObject({ ok: true, detail: expect.stringMatching(/^archived: 16 checks of its \d+ journal lines/) as string });
+
+    await restoring(rig, async () => {
+      overwrite(rig, `${RUN}/epochs/1/state/30_critic_summary.md`, (text) => text.replace('REJECTED', 'APPROVED'));
+      overwrite(rig, `${RUN}/epochs/1/artifacts/notes/post-mortem-scar.md`, () => '# Other\n');
+      expect((await verify(rig)).failedNames).toEqual(['epoch 1: 30_critic_summary.md', 'epoch 1: artifacts/notes']);
+    });
+    await restoring(rig, async () => {
+      overwrite(rig, `${RUN}/epochs/1/journal.jsonl`, (text) => `${text.trimEnd().split('\n').slice(0, -1).join('\n')}\n`);
+      expect((await verify(rig)).failed).toContainEqual(expect.stringMatching(/^epoch 1: journal chain: it is not the journal of \d+ lines that epoch 2 follows$/));
+    });
+    await restoring(rig, async () => {
+      rmSync(IN_RUN(rig, 'epochs'), { recursive: true });
+      expect((await verify(rig)).failedNames).toContain('epoch 1: journal chain');
+    });
+
+    const crossings = readFileSync(trace, 'utf8').split('\n');
+    const over = crossings.indexOf('rebuild over');
+    const places = [1, crossings.indexOf('rebuild staged') + 1, ...crossings.flatMap((name, index) => (index < over && name.startsWith('moved ') ? [index + 1] : []))];
+    expect(places.length).toBeGreaterThan(6);
+    for (const at of places) {
+      await restoring(rig, async () => {
+        expect((await rig.run(rebuild, { env: { ORCHESTRATE_TEST_CROSSING: String(at) } })).signal).toBe('SIGKILL');
+        expect({ at, name: crossings[at - 1], ...(await verify(rig)) }).toMatchObject({ at, code: 0, failed: [] });
+        expect({ at, ...(await verify(rig, { env: { ORCHESTRATE_HOME: join(rig.dir, 'another') } })) }).toMatchObject({ at, code: 0, failed: [] });
+      });
     }
   });
 

@@ -96,7 +96,7 @@ describe('a worker through the adapter `command`', () => {
     expect([summary.length, [...(summary[0] ?? '')].length, ended?.['stdoutBytes']]).toEqual([15, 200, 20_000_000]);
   });
 
-  test('that leaves its outputs out has failed; that says `no-change` has not', async () => {
+  test('that leaves its outputs out has failed', async () => {
     const rig = createRig();
     init(rig, `cat > /dev/null; ${RETURN}`, ', outputs: [made.txt]');
     expect(await rig.run(['run', 'x'])).toMatchObject({ code: 1, stderr: expect.stringContaining('did not make `made.txt`') as string });

@@ -26,6 +26,11 @@ const built = (): string => {
   return program;
 };
 
+/** Waits for a condition; the limit of the test is the limit. */
+export const until = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
+};
+
 export interface Holder {
   readonly pid: number;
   /** Sends a command; the answer comes when the process has done it. */
@@ -66,7 +71,7 @@ export const startHolder = async (folder: string): Promise<Holder> => {
     kill: async (signal) => {
       child.kill(signal);
       if (signal === 'SIGKILL') await exited;
-      while (signal === 'SIGSTOP' && stateOf(pid) !== 'T') await new Promise((resolve) => setImmediate(resolve));
+      if (signal === 'SIGSTOP') await until(() => stateOf(pid) === 'T');
     },
   };
 };

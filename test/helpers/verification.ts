@@ -17,13 +17,16 @@ export interface Verification {
   readonly rows: readonly Row[];
   /** `NAME: DETAIL` of the rows that failed. */
   readonly failed: readonly string[];
+  /** Their names alone. */
+  readonly failedNames: readonly string[];
 }
 
 export const verify = async (rig: Rig, options: RunOptions = {}, ticket = '320'): Promise<Verification> => {
   const { code, stdout, stderr } = await rig.run(['verify', '--ticket', ticket, '--json'], options);
   if (stdout === '') throw new Error(stderr);
   const { ok, checks } = JSON.parse(stdout) as { readonly ok: boolean; readonly checks: readonly Row[] };
-  return { code, ok, rows: checks, failed: checks.filter((row) => row.ok === false).map(({ name, detail }) => `${name}: ${detail}`) };
+  const bad = checks.filter((row) => row.ok === false);
+  return { code, ok, rows: checks, failed: bad.map(({ name, detail }) => `${name}: ${detail}`), failedNames: bad.map(({ name }) => name) };
 };
 
 /** The run directory as it was is put back when `during` is over. */

@@ -21,31 +21,41 @@ const ageSources = (): void => {
   utimesSync(join(project.root, 'package.json'), 1, 1);
 };
 const dist = (name: string): string => join(project.root, 'dist', name);
+/** Everything in dist/, folders apart. */
+const files = (): readonly string[] =>
+  readdirSync(dist(''), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.includes('.'))
+    .toSorted();
 const built = (): bigint => statSync(dist('orchestrate.cjs'), { bigint: true }).ino;
 
 test('writes the binary, the bundle and the library; the scripted worker when there is one', async () => {
   await project.build();
-  expect(readdirSync(dist('')).toSorted()).toEqual([
-    'index.js',
-    'main.cjs',
-    'main.cjs.map',
-    'orchestrate.cjs',
-  ]);
+  expect(files()).toEqual(['index.js', 'main.cjs', 'main.cjs.map', 'orchestrate.cjs']);
   expect(statSync(dist('orchestrate.cjs')).mode & 0o111).toBe(0o111);
   project.write('workers/scripted/main.ts', "process.stdout.write('worker');");
   await project.build();
   expect(readFileSync(dist('scripted-worker.cjs'), 'utf8')).toContain('worker');
 });
 
-test('keeps dependencies out of the library and inside the bundle', async () => {
+test('keeps dependencies out of the library, and needs none installed for the program', async () => {
   project.writeMain(
-    'process.stdout.write(JSON.stringify(parse("a: 1"))); return 0;',
-    "import { parse } from 'yaml';",
+    "const { parse } = await import('yaml'); process.stdout.write(JSON.stringify(parse('a: 1'))); return 0;",
   );
   await project.build();
   expect(readFileSync(dist('index.js'), 'utf8')).toMatch(/from\s*"yaml"/);
   rmSync(join(project.root, 'node_modules'), { recursive: true });
   expect((await project.run(['status'])).stdout).toBe('{"a":1}');
+});
+
+test('gives a heavy package a bundle of its own, and takes it away when nobody imports it', async () => {
+  project.writeMain('return parse("a: 1").a;', "import { parse } from 'yaml';");
+  await project.build();
+  expect(files()).toEqual(['index.js', 'main.cjs', 'main.cjs.map', 'orchestrate.cjs', 'vendor/yaml.cjs']);
+  expect(statSync(dist('main.cjs')).size).toBeLessThan(5_000);
+  expect((await project.run(['status'])).code).toBe(1);
+  project.writeMain('return 0;');
+  await project.build();
+  expect(files()).toEqual(['index.js', 'main.cjs', 'main.cjs.map', 'orchestrate.cjs']);
 });
 
 test('does nothing when nothing has changed', async () => {
@@ -76,12 +86,7 @@ test('makes the same bytes each time, also from several processes at once', asyn
   const before = readFileSync(dist('main.cjs'));
   await Promise.all([project.build('--force'), project.build('--force'), project.build('--force')]);
   expect(readFileSync(dist('main.cjs')).equals(before)).toBe(true);
-  expect(readdirSync(dist('')).toSorted()).toEqual([
-    'index.js',
-    'main.cjs',
-    'main.cjs.map',
-    'orchestrate.cjs',
-  ]);
+  expect(files()).toEqual(['index.js', 'main.cjs', 'main.cjs.map', 'orchestrate.cjs']);
   expect((await project.run(['--version'])).stdout).toBe('9.8.7\n');
 });
 
@@ -98,6 +103,5 @@ test('names what is wrong and leaves the last build as it was', async () => {
 
 test('a bundle says nothing of the folder that it was built in', async () => {
   await project.build();
-  for (const name of readdirSync(dist('')))
-    expect(readFileSync(dist(name), 'utf8')).not.toContain(project.root);
+  for (const name of files()) expect(readFileSync(dist(name), 'utf8')).not.toContain(project.root);
 });

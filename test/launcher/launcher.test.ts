@@ -198,6 +198,17 @@ describe('the code cache', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  test('of a heavy package is written when the package is first needed, and used from then on', async () => {
+    await withMain("return argv[0] === 'run' ? (await import('yaml')).parse('5') : 0;");
+    expect((await project.run(['status'])).code).toBe(0);
+    expect(caches().length).toBe(1);
+    expect((await project.run(['run'])).code).toBe(5);
+    const before = caches().map((name) => statSync(join(project.cacheFolder, name)).ino);
+    expect(before.length).toBe(3);
+    expect((await project.run(['run'])).code).toBe(5);
+    expect(caches().map((name) => statSync(join(project.cacheFolder, name)).ino)).toEqual(before);
+  });
+
   test('that cannot be written is done without', async () => {
     await say('one');
     for (const home of ['/dev/null/x', '/proc/x']) {

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { identityOf, selfIdentity } from '../../orchestrator/state/identity.js';
 import { hasRebooted, lockHolder, takeLock, type LockHolder } from '../../orchestrator/state/lock.js';
 import { failureOf, folder } from '../helpers/core.js';
-import { startHolder } from '../helpers/holders.js';
+import { startHolder, until } from '../helpers/holders.js';
 
 const NOW = '2025-11-30T12:00:00.000Z';
 
@@ -100,15 +100,17 @@ describe('L3: a holder is pid, start time and boot', () => {
 
   test('a zombie is dead', async () => {
     const path = folder();
-    // The shell does not wait for its child.
-    const shell = spawn('/bin/sh', ['-c', 'exit 0 & echo $!; exec sleep 300'], { stdio: ['ignore', 'pipe', 'ignore'] });
-    const [chunk] = (await once(shell.stdout, 'data')) as [Buffer];
+    // Its parent has become a program that does not wait for children.
+    const parent = spawn('/bin/sh', ['-c', 'sleep 300 & echo $!; exec sleep 300'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const [chunk] = (await once(parent.stdout, 'data')) as [Buffer];
     const pid = Number(chunk);
-    while (!readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n');
     leave(path, { ...identityOf(pid) });
+    process.kill(pid, 'SIGKILL');
+    await until(() => readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z '));
     take(path);
-    shell.kill('SIGKILL');
-    await once(shell, 'exit');
+    parent.kill('SIGKILL');
+    await once(parent, 'exit');
     expect(lockHolder(path)?.pid).toBe(process.pid);
   });
 
