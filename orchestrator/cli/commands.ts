@@ -19,7 +19,11 @@ export interface CommandSpec {
 
 const ticket: Flag = { type: 'string', value: 'ID', help: 'the ticket; a bare ID is accepted too' };
 const tickets: Flag = { ...ticket, multiple: true, help: 'a ticket; may be given several times' };
-const file: Flag = { type: 'string', value: 'FILE', help: 'pipeline; default targets.yaml in the repository, else the built-in one' };
+const file: Flag = {
+  type: 'string',
+  value: 'FILE',
+  help: 'pipeline; default targets.yaml in the repository, else the built-in one',
+};
 const target: Flag = { type: 'string', value: 'TARGET', help: 'name of a target' };
 const digest: Flag = { type: 'string', value: 'DIGEST', help: 'what was shown; required off a terminal' };
 
@@ -31,7 +35,8 @@ export const GLOBAL_FLAGS = {
 
 export const COMMANDS = {
   run: {
-    usage: 'run --ticket ID… [--file FILE] [--until TARGET] [--jobs N] [--dry-run] [--wait] [--rebuild TARGET]',
+    usage:
+      'run --ticket ID… [--file FILE] [--until TARGET] [--jobs N] [--dry-run] [--wait] [--rebuild TARGET]',
     summary: 'start or resume tickets',
     flags: {
       ticket: tickets,
@@ -40,7 +45,11 @@ export const COMMANDS = {
       jobs: { type: 'string', short: 'j', value: 'N', help: 'children at once, over all tickets' },
       'dry-run': { type: 'boolean', short: 'n', help: 'say what would run and why; start nothing' },
       wait: { type: 'boolean', help: "sleep through a provider's usage limit instead of exit 6" },
-      rebuild: { type: 'string', value: 'TARGET', help: 'begin a new epoch: make this and what stands on it anew' },
+      rebuild: {
+        type: 'string',
+        value: 'TARGET',
+        help: 'begin a new epoch: make this and what stands on it anew',
+      },
     },
     positionals: ['ticket'],
     example: 'orchestrate run --ticket 320 --ticket 321 --jobs 2',
@@ -55,7 +64,13 @@ export const COMMANDS = {
   approve: {
     usage: 'approve --ticket ID --target T [--digest D] [--note TEXT]',
     summary: 'open an airlock for exactly the bytes shown',
-    flags: { ticket, target, digest, file, note: { type: 'string', value: 'TEXT', help: 'kept with the approval' } },
+    flags: {
+      ticket,
+      target,
+      digest,
+      file,
+      note: { type: 'string', value: 'TEXT', help: 'kept with the approval' },
+    },
     positionals: ['ticket', 'target'],
     example: 'orchestrate approve --ticket 320 --target approved-plan --digest sha256:…',
   },
@@ -64,7 +79,8 @@ export const COMMANDS = {
     summary: 'refuse it; the note goes to the next attempt',
     flags: { ticket, target, digest, file, note: { type: 'string', value: 'TEXT', help: 'why; required' } },
     positionals: ['ticket', 'target'],
-    example: 'orchestrate reject --ticket 320 --target approved-plan --digest sha256:… --note "keep the old name"',
+    example:
+      'orchestrate reject --ticket 320 --target approved-plan --digest sha256:… --note "keep the old name"',
   },
   tell: {
     usage: 'tell --ticket ID TEXT',
@@ -102,7 +118,11 @@ export const COMMANDS = {
   graph: {
     usage: 'graph [--ticket ID] [--format ascii|mermaid|dot|svg]',
     summary: 'the DAG; coloured by status with a ticket',
-    flags: { ticket, file, format: { type: 'string', value: 'FORMAT', help: 'ascii (default), mermaid, dot or svg' } },
+    flags: {
+      ticket,
+      file,
+      format: { type: 'string', value: 'FORMAT', help: 'ascii (default), mermaid, dot or svg' },
+    },
     positionals: ['ticket'],
     example: 'orchestrate graph --format mermaid > pipeline.mmd',
   },

@@ -3,7 +3,10 @@ import { COMMANDS, GLOBAL_FLAGS, type CommandName, type CommandSpec, type Flag }
 /** The title of a group stands beside its first command. */
 const group = (title: string, names: readonly CommandName[]): string =>
   names
-    .map((name, index) => `  ${(index === 0 ? title : '').padEnd(15)}${name.padEnd(10)}${COMMANDS[name].summary}`)
+    .map(
+      (name, index) =>
+        `  ${(index === 0 ? title : '').padEnd(15)}${name.padEnd(10)}${COMMANDS[name].summary}`,
+    )
     .join('\n');
 
 /** One screen. Built into the launcher, so that nothing is loaded to print it. */
@@ -30,6 +33,8 @@ const flagLine = ([name, flag]: [string, Flag]): string => {
 
 export const commandHelp = (name: CommandName): string => {
   const spec: CommandSpec = COMMANDS[name];
-  const flags = Object.entries({ ...spec.flags, ...GLOBAL_FLAGS }).map(flagLine).join('\n');
+  const flags = Object.entries({ ...spec.flags, ...GLOBAL_FLAGS })
+    .map(flagLine)
+    .join('\n');
   return `orchestrate ${name} – ${spec.summary}\n\nUsage: orchestrate ${spec.usage}\n\n${flags}\n\nExample\n  ${spec.example}\n`;
 };

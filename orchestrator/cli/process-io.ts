@@ -1,10 +1,13 @@
-import { writeSync } from 'node:fs';
+import { fstatSync, writeSync } from 'node:fs';
 // Loaded when it is first used (launcher/lazy-require.ts); a dynamic import would have Node warn on the terminal.
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
 import type { Io } from '../commands/io.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Set when standard output's reader went away (`| head`). */
+let isClosed = false;
 
 /**
  * Writes at once and whole, so that nothing is lost when the process ends; a closed pipe ends us quietly. The stream is
@@ -20,7 +23,10 @@ const writerFor = (fd: 1 | 2) => {
         done += writeSync(fd, bytes, done);
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        if (code === 'EPIPE') return;
+        if (code === 'EPIPE') {
+          isClosed ||= fd === 1;
+          return;
+        }
         if (code !== 'EAGAIN') throw error;
         stream = fd === 1 ? process.stdout : process.stderr;
         stream.on('error', () => undefined);
@@ -49,15 +55,31 @@ const ask = (question: string): Promise<string | undefined> => {
   });
 };
 
+/** Asked only when somebody wants to know: `isatty` loads the network's streams, which costs five milliseconds. */
+const isTerminal = (fd: 0 | 1 | 2): boolean => {
+  try {
+    return fstatSync(fd).isCharacterDevice() && isatty(fd);
+  } catch {
+    return false;
+  }
+};
+
 /** The process as a command's surroundings. */
 export const processIo = (): Io => ({
   stdout: writerFor(1),
   stderr: writerFor(2),
+  isClosed: () => isClosed,
   env: process.env,
   cwd: process.cwd(),
-  stdinIsTty: isatty(0),
-  stdoutIsTty: isatty(1),
-  stderrIsTty: isatty(2),
+  get stdinIsTty() {
+    return isTerminal(0);
+  },
+  get stdoutIsTty() {
+    return isTerminal(1);
+  },
+  get stderrIsTty() {
+    return isTerminal(2);
+  },
   ask,
   onSignal: (listener) => {
     for (const signal of SIGNALS) process.on(signal, listener);

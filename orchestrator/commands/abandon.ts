@@ -5,12 +5,22 @@ import type { Pipeline } from '../model/pipeline.js';
 import { oneLine } from '../model/text.js';
 import { targetState, type RunState } from '../machine/run-state.js';
 import { boot } from '../record/boot.js';
+import { rebuildCommand } from '../record/next.js';
 import { openRecorder, type Recorder } from '../record/recorder.js';
 import { sealKey } from '../state/home.js';
 import { takeLock } from '../state/lock.js';
+import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
 import { requireNoLiveChild } from './live-children.js';
-import { existingRun, flagText, oneTicket, pipelineFor, recordedFile, repositoryOf, type Session } from './session.js';
+import {
+  existingRun,
+  flagText,
+  oneTicket,
+  pipelineFor,
+  recordedFile,
+  repositoryOf,
+  type Session,
+} from './session.js';
 
 /** `abandon`: a person gives up one target, or everything that is not done. The record and the tree stay. */
 export const abandon = async (session: Session): Promise<number> => {
@@ -36,7 +46,8 @@ export const abandon = async (session: Session): Promise<number> => {
 
 const record = (session: Session, recorder: Recorder, names: readonly string[]): void => {
   try {
-    for (const target of names) recorder.record({ type: 'target.abandoned', target, because: reasonOf(session) });
+    for (const target of names)
+      recorder.record({ type: 'target.abandoned', target, because: reasonOf(session) });
     recorder.writeNextAction();
   } finally {
     recorder.close();
@@ -65,13 +76,17 @@ const wantedTargets = (session: Session, pipeline: Pipeline, run: RunState): str
 
 const requireAbandonable = (pipeline: Pipeline, run: RunState, name: string): string => {
   if (!pipeline.targets.some((target) => target.name === name) && !run.targets.has(name)) {
-    throw new Problem({ kind: 'usage', message: `the pipeline has no target \`${name}\``, next: `\`orchestrate status --ticket ${run.ticket}\` lists them` });
+    throw new Problem({
+      kind: 'usage',
+      message: `the pipeline has no target \`${name}\``,
+      next: `\`orchestrate status --ticket ${run.ticket}\` lists them`,
+    });
   }
   if (targetState(run, name).value !== 'done') return name;
   throw new Problem({
     kind: 'usage',
     message: `\`${name}\` is done: what was made cannot be given up`,
-    next: `\`orchestrate run --ticket ${run.ticket} --rebuild ${name}\` makes it again`,
+    next: `\`${rebuildCommand(run.ticket, name)}\` makes it again`,
   });
 };
 
@@ -87,5 +102,6 @@ const say = (
   const { stdout } = session.io;
   if (fresh.length > 0) stdout(`abandoned: ${fresh.join(', ')}\n`);
   if (already.length > 0) stdout(`abandoned before: ${already.join(', ')}\n`);
-  stdout(`next: orchestrate clean --ticket ${ticket} removes its tree; orchestrate run --ticket ${ticket} --rebuild TARGET starts again\n`);
+  const next = `\`orchestrate clean --ticket ${ticket}\` removes its tree, \`${rebuildCommand(ticket, 'TARGET')}\` starts again`;
+  stdout(`next: ${fromHere(session.request.directories, next)}\n`);
 };

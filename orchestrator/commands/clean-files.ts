@@ -47,7 +47,8 @@ export const removeFiles = async (plan: CleanPlan): Promise<readonly Removed[]> 
   const checkout = join(checkouts, directory.ticket);
   if (isThere(checkout)) removed.push(await removeFolder('checkouts', checkouts, checkout));
   for (const folder of [trees, checkouts]) {
-    for (const path of leftovers(folder, directory.ticket)) removed.push(await removeFolder('temporary', folder, path));
+    for (const path of leftovers(folder, directory.ticket))
+      removed.push(await removeFolder('temporary', folder, path));
   }
   const index = indexPath(plan.mainRoot, directory.ticket);
   for (const path of [index, `${index}.lock`]) if (isThere(path)) removed.push(removeFile('index', path));
@@ -96,7 +97,9 @@ const temporaryFiles = ({ path, state, artifacts }: RunDirectory): string[] =>
     .filter((folder) => existsSync(folder))
     .flatMap((folder) =>
       readdirSync(folder, { withFileTypes: true })
-        .filter((entry) => entry.isFile() && (entry.name.startsWith('.tmp-') || /\.tmp-\d+$/.test(entry.name)))
+        .filter(
+          (entry) => entry.isFile() && (entry.name.startsWith('.tmp-') || /\.tmp-\d+$/.test(entry.name)),
+        )
         .map((entry) => join(folder, entry.name)),
     );
 

@@ -26,11 +26,18 @@ interface Context {
  * @returns one line for the person: where the work is
  * @throws `Problem` with exit status 1 that names the work that would be lost
  */
-export const requireSafe = async (env: NodeJS.ProcessEnv, paths: RepositoryPaths, run: RunState, tree: string): Promise<string> => {
+export const requireSafe = async (
+  env: NodeJS.ProcessEnv,
+  paths: RepositoryPaths,
+  run: RunState,
+  tree: string,
+): Promise<string> => {
   const context: Context = { git: openGit(paths, env), store: openStore(paths), paths, run, tree };
   const commit = leftBehind(run)?.commit;
   await requireCommitted(context, commit);
-  return commit === undefined ? 'nothing was committed, and the tree is as the base has it' : requireShipped(context, commit);
+  return commit === undefined
+    ? 'nothing was committed, and the tree is as the base has it'
+    : requireShipped(context, commit);
 };
 
 const refuse = (run: RunState, failure: Pick<Failure, 'message' | 'where'>, next: string): Problem =>
@@ -43,7 +50,11 @@ const refuse = (run: RunState, failure: Pick<Failure, 'message' | 'where'>, next
 const unwrap = <T>(run: RunState, result: Result<T>, doing: string): T => {
   if (result.ok) return result.value;
   const { message, where, next } = result.failure;
-  throw refuse(run, { message: `${doing}: ${message}`, ...(where === undefined ? {} : { where }) }, next ?? 'try again');
+  throw refuse(
+    run,
+    { message: `${doing}: ${message}`, ...(where === undefined ? {} : { where }) },
+    next ?? 'try again',
+  );
 };
 
 const NAMED = 10;
@@ -52,16 +63,23 @@ const requireCommitted = async (context: Context, commit: string | undefined): P
   const { git, store, run, tree } = context;
   const base = factOf(run, 'base') ?? '';
   const taken = await takeSnapshot(context, base);
-  const of = async (id: string): Promise<string> => unwrap(run, await treeOf({ git, store }, id), 'the tree cannot be compared');
+  const of = async (id: string): Promise<string> =>
+    unwrap(run, await treeOf({ git, store }, id), 'the tree cannot be compared');
   const known = commit ?? base;
   if (taken === (await of(known)) || taken === (await of(base))) return;
-  const { records } = unwrap(run, await recordsBetween({ git, store }, known, taken), 'the tree cannot be compared');
+  const { records } = unwrap(
+    run,
+    await recordsBetween({ git, store }, known, taken),
+    'the tree cannot be compared',
+  );
   const paths = records.slice(0, NAMED).map(({ path }) => `\`${path}\``);
   if (records.length > NAMED) paths.push(`and ${records.length - NAMED} more`);
   throw refuse(
     run,
     { message: `the tree holds changes that are in no commit of ours: ${paths.join(', ')}`, where: tree },
-    commit === undefined ? `\`orchestrate run --ticket ${run.ticket}\` goes on with them` : 'copy them out, or undo them',
+    commit === undefined
+      ? `\`orchestrate run --ticket ${run.ticket}\` goes on with them`
+      : 'copy them out, or undo them',
   );
 };
 
@@ -71,7 +89,14 @@ const takeSnapshot = async ({ git, store, paths, run, tree }: Context, base: str
   counter += 1;
   const diffFile = join(store.path, `tmp-clean-${process.pid}-${counter}.diff`);
   try {
-    const taken = await snapshot({ git, store, tree, base, index: indexPath(paths.mainRoot, run.ticket), diffFile });
+    const taken = await snapshot({
+      git,
+      store,
+      tree,
+      base,
+      index: indexPath(paths.mainRoot, run.ticket),
+      diffFile,
+    });
     return unwrap(run, taken, 'the tree cannot be looked at').treeId;
   } finally {
     rmSync(diffFile, { force: true });
@@ -96,21 +121,37 @@ const requireShipped = async (context: Context, commit: string): Promise<string>
     await branchThatContains({ git, store, paths, url: left.remoteUrl }, question),
     'whether the work is pushed or landed cannot be told',
   );
-  if (found !== undefined) return `commit ${commit.slice(0, 12)} is in \`${found}\` on ${redact(left.remoteUrl)}`;
+  if (found !== undefined)
+    return `commit ${commit.slice(0, 12)} is in \`${found}\` on ${redact(left.remoteUrl)}`;
   const names = branches.map((name) => `\`${name}\``).join(' nor in ');
   throw refuse(
     run,
-    { message: `commit ${commit.slice(0, 12)} is neither pushed nor landed: on the remote it is not in ${names}`, where: redact(left.remoteUrl) },
+    {
+      message: `commit ${commit.slice(0, 12)} is neither pushed nor landed: on the remote it is not in ${names}`,
+      where: redact(left.remoteUrl),
+    },
     `\`orchestrate run --ticket ${run.ticket}\` goes on, or push it by hand`,
   );
 };
 
 /** Without a remote the user's own repository is where the work goes. */
-const requireOnBranch = async ({ git, paths, run }: Context, commit: string, branches: readonly string[]): Promise<string> => {
+const requireOnBranch = async (
+  { git, paths, run }: Context,
+  commit: string,
+  branches: readonly string[],
+): Promise<string> => {
   for (const branch of branches) {
     const head = unwrap(run, await branchHead(git, paths, branch), 'the branches cannot be listed');
-    if (head !== undefined && (await isAncestor(git, paths.gitDir, commit, head))) return `commit ${commit.slice(0, 12)} is in your branch \`${branch}\``;
+    if (head !== undefined && (await isAncestor(git, paths.gitDir, commit, head)))
+      return `commit ${commit.slice(0, 12)} is in your branch \`${branch}\``;
   }
   const names = branches.map((name) => `\`${name}\``).join(' nor in ');
-  throw refuse(run, { message: `there is no remote, and commit ${commit.slice(0, 12)} is not in ${names} here`, where: paths.mainRoot }, 'make a branch of it');
+  throw refuse(
+    run,
+    {
+      message: `there is no remote, and commit ${commit.slice(0, 12)} is not in ${names} here`,
+      where: paths.mainRoot,
+    },
+    'make a branch of it',
+  );
 };

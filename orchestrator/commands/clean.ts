@@ -2,9 +2,10 @@ import { lstatSync } from 'node:fs';
 import { isoTime } from '../model/clock.js';
 import { Problem } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
-import { factOf, type RunState } from '../machine/run-state.js';
+import type { Pipeline } from '../model/pipeline.js';
+import { factOf, targetState, type RunState } from '../machine/run-state.js';
 import { boot } from '../record/boot.js';
-import { isGivenUp } from '../record/next.js';
+import { isGivenUp, isOver, rebuildCommand } from '../record/next.js';
 import { checkoutsFolder, sealKey, treesFolder } from '../state/home.js';
 import { takeLock } from '../state/lock.js';
 import type { RunDirectory } from '../state/run-dir.js';
@@ -27,34 +28,56 @@ export const clean = async (session: Session): Promise<number> => {
     const { run } = boot(directory, key);
     requireNoLiveChild(directory, run);
     const tree = factOf(run, 'tree');
-    const why = await reasonToClean(session, paths, run, tree);
+    const pipeline = await pipelineOf(session, paths, run);
+    const isAbandoned = pipeline !== undefined && isGivenUp(pipeline, run);
+    const why = isAbandoned ? 'a person gave the ticket up' : await reasonToClean(session, paths, run, tree);
     const trees = treesFolder(session.home, paths.mainRoot);
     const checkouts = checkoutsFolder(session.home, paths.mainRoot);
     const removed = await removeFiles({ directory, mainRoot: paths.mainRoot, trees, checkouts, tree });
-    report(session, directory, { why, removed, kept: setAsideTrees(trees, ticket) });
+    report(session, directory, {
+      why,
+      removed,
+      kept: setAsideTrees(trees, ticket),
+      open: pipeline === undefined ? [] : openTargets(pipeline, run),
+    });
     return 0;
   } finally {
     lock.release();
   }
 };
 
-const isThere = (path: string | undefined): path is string => path !== undefined && lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+const isThere = (path: string | undefined): path is string =>
+  path !== undefined && lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 /** @throws `Problem` when the tree holds work that is nowhere else */
-const reasonToClean = async (session: Session, paths: RepositoryPaths, run: RunState, tree: string | undefined): Promise<string> => {
-  if (await isAbandoned(session, paths, run)) return 'a person gave the ticket up';
-  return isThere(tree) ? requireSafe(session.io.env, paths, run, tree) : 'there is no tree';
-};
+const reasonToClean = async (
+  session: Session,
+  paths: RepositoryPaths,
+  run: RunState,
+  tree: string | undefined,
+): Promise<string> => (isThere(tree) ? requireSafe(session.io.env, paths, run, tree) : 'there is no tree');
 
-/** A pipeline that cannot be loaded any more cannot say that nothing is left to do. */
-const isAbandoned = async (session: Session, paths: RepositoryPaths, run: RunState): Promise<boolean> => {
+/** One that cannot be loaded any more cannot say what is left to do, and keeps nobody from cleaning up. */
+const pipelineOf = async (
+  session: Session,
+  paths: RepositoryPaths,
+  run: RunState,
+): Promise<Pipeline | undefined> => {
   try {
-    return isGivenUp((await pipelineFor(session, paths, run.opened?.pipeline.file)).pipeline, run);
+    return (await pipelineFor(session, paths, run.opened?.pipeline.file)).pipeline;
   } catch (error) {
-    if (error instanceof Problem) return false;
+    if (error instanceof Problem) return undefined;
     throw error;
   }
 };
+
+/** Pushed is enough to clean, and yet something may be left to do. */
+const openTargets = (pipeline: Pipeline, run: RunState): string[] =>
+  isOver(pipeline, run)
+    ? []
+    : pipeline.targets
+        .map(({ name }) => name)
+        .filter((name) => !['done', 'abandoned'].includes(targetState(run, name).value));
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
@@ -68,18 +91,31 @@ interface Report {
   readonly why: string;
   readonly removed: readonly Removed[];
   readonly kept: readonly string[];
+  /** Targets that are not done, and will miss the tree. */
+  readonly open: readonly string[];
 }
 
-const report = (session: Session, { ticket }: RunDirectory, { why, removed, kept }: Report): void => {
+const report = (session: Session, { ticket }: RunDirectory, { why, removed, kept, open }: Report): void => {
   const bytes = removed.reduce((sum, item) => sum + item.bytes, 0);
   if (session.request.json) {
-    printJson(session.io, { ticket, reason: why, removed, bytes, kept });
+    printJson(session.io, { ticket, reason: why, removed, bytes, kept, open });
     return;
   }
   const { stdout } = session.io;
   stdout(`${why}\n`);
-  if (removed.length > 0) stdout(`${table(removed.map((item) => ['removed', item.what, size(item.bytes), item.path]))}\n`);
-  for (const path of kept) stdout(`kept     ${path}, which was moved aside; look at it and remove it by hand\n`);
-  const status = fromHere(session.request.directories, `\`orchestrate status --ticket ${ticket}\``);
-  stdout(`${removed.length === 0 ? 'nothing to remove' : `${size(bytes)} (${bytes} bytes) freed`}; the record of ticket ${ticket} stays: ${status}\n`);
+  if (removed.length > 0)
+    stdout(`${table(removed.map((item) => ['removed', item.what, size(item.bytes), item.path]))}\n`);
+  for (const path of kept)
+    stdout(`kept     ${path}, which was moved aside; look at it and remove it by hand\n`);
+  const { directories } = session.request;
+  if (open.length > 0) {
+    const next = fromHere(directories, `\`${rebuildCommand(ticket, 'ticket')}\``);
+    session.io.stderr(
+      `note: ${open.join(', ')} ${open.length === 1 ? 'is' : 'are'} not done and may miss the tree; ${next} makes a new one\n`,
+    );
+  }
+  const status = fromHere(directories, `\`orchestrate status --ticket ${ticket}\``);
+  stdout(
+    `${removed.length === 0 ? 'nothing to remove' : `${size(bytes)} (${bytes} bytes) freed`}; the record of ticket ${ticket} stays: ${status}\n`,
+  );
 };

@@ -6,6 +6,7 @@ import { Problem } from '../model/failure.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
 import { quote } from '../model/text.js';
 import { targetState, type RunState } from '../machine/run-state.js';
+import type { TargetContext } from '../machine/target-context.js';
 import { approvalArtifact, approvalText } from '../effects/approval-text.js';
 import { boot } from '../record/boot.js';
 import { approveCommand } from '../record/next.js';
@@ -32,9 +33,11 @@ export const decide = async (session: Session, answer: Answer): Promise<number> 
     const booted = boot(directory, key);
     const { pipeline } = await pipelineFor(session, paths, recordedFile(booted));
     const target = waitingTarget(session, pipeline, booted.run);
-    const asked = targetState(booted.run, target.name).context.waitingFor?.digest ?? '';
-    requireSameBytes(directory, target, booted.run);
-    const digest = await confirmedDigest(session, { directory, target, asked, answer });
+    const { context } = targetState(booted.run, target.name);
+    const asked = context.waitingFor?.digest ?? '';
+    // What was changed can still be rejected: that has it made again.
+    if (answer === 'approved') requireSameBytes(directory, target, booted.run);
+    const digest = await confirmedDigest(session, { directory, target, context, asked, answer });
     if (digest !== asked) throw otherBytes(ticket, target, digest, asked);
     const recorder = openRecorder({ directory, key, booted, pipeline, clock: session.clock });
     recorder.record({
@@ -107,10 +110,12 @@ const notWaiting = (run: RunState, target: Target): Problem => {
 /** The bytes on the disk must still be the sealed ones: nobody approves what he cannot read. */
 const requireSameBytes = (directory: RunDirectory, target: Target, run: RunState): void => {
   const name = approvalArtifact(target);
+  if (name === undefined) return;
   const path = `${directory.artifacts}/${name}`;
-  const sealed = targetState(run, target.name).context.artifacts?.find((artifact) => artifact.path === name)?.digest;
+  const { context } = targetState(run, target.name);
+  const sealed = context.artifacts?.find((artifact) => artifact.path === name)?.digest;
   if (sealed === undefined) return;
-  if (existsSync(path) && digestOf(approvalText(directory, target)) === sealed) return;
+  if (existsSync(path) && digestOf(approvalText(directory, target, context)) === sealed) return;
   throw new Problem({
     kind: 'evidence-refused',
     message: `\`artifacts/${name}\` is not what was sealed: it cannot be approved`,
@@ -122,12 +127,13 @@ const requireSameBytes = (directory: RunDirectory, target: Target, run: RunState
 interface Shown {
   readonly directory: RunDirectory;
   readonly target: Target;
+  readonly context: TargetContext;
   readonly asked: string;
   readonly answer: Answer;
 }
 
 /** The digest that the person names; at a terminal the bytes are shown and the person is asked. */
-const confirmedDigest = async (session: Session, { directory, target, asked, answer }: Shown): Promise<string> => {
+const confirmedDigest = async (session: Session, { directory, target, context, asked, answer }: Shown): Promise<string> => {
   const { io } = session;
   const given = flagText(session, 'digest');
   if (given !== undefined) {
@@ -141,7 +147,7 @@ const confirmedDigest = async (session: Session, { directory, target, asked, ans
       next: approveCommand(directory.ticket, target.name, asked),
     });
   }
-  io.stderr(`\`${target.name}\`, ${asked}:\n\n${quote(approvalText(directory, target))}\n\n`);
+  io.stderr(`\`${target.name}\`, ${asked}:\n\n${quote(approvalText(directory, target, context))}\n\n`);
   const word = answer === 'approved' ? 'approve' : 'reject';
   const typed = (await io.ask(`type "${word}" to record your answer for exactly these bytes: `))?.trim();
   if (typed === word) return asked;

@@ -2,6 +2,8 @@
 export interface Io {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
+  /** Nobody reads standard output any more. What only shows something ends then; a run goes on. */
+  readonly isClosed: () => boolean;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   readonly stdinIsTty: boolean;
@@ -16,4 +18,4 @@ export interface Io {
 export const printJson = (io: Io, value: unknown): void => io.stdout(`${JSON.stringify(value, undefined, 2)}\n`);
 
 export const usesColour = (io: Io, stream: 'stdout' | 'stderr'): boolean =>
-  (stream === 'stdout' ? io.stdoutIsTty : io.stderrIsTty) && !io.env['NO_COLOR'] && io.env['TERM'] !== 'dumb';
+  !io.env['NO_COLOR'] && io.env['TERM'] !== 'dumb' && (stream === 'stdout' ? io.stdoutIsTty : io.stderrIsTty);

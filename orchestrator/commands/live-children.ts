@@ -20,9 +20,14 @@ const processOf = (directory: RunDirectory, child: string): ProcessIdentity | un
  * Children of the run whose process is still there, or cannot be shown to be gone. A folder without a claim counts only
  * when the record has its child running: looking for it means looking at every process.
  */
-export const liveChildren = (directory: RunDirectory, run: RunState): { readonly child: string; readonly pid: number }[] => {
+export const liveChildren = (
+  directory: RunDirectory,
+  run: RunState,
+): { readonly child: string; readonly pid: number }[] => {
   const running = new Set(
-    [...run.targets.keys()].map((name) => targetState(run, name)).flatMap(({ value, context }) => (value === 'running' ? [context.child] : [])),
+    [...run.targets.keys()]
+      .map((name) => targetState(run, name))
+      .flatMap(({ value, context }) => (value === 'running' ? [context.child] : [])),
   );
   const folders = existsSync(directory.children) ? readdirSync(directory.children).toSorted() : [];
   return folders

@@ -73,6 +73,7 @@ const follow = async (session: Session, directory: RunDirectory, { path, child, 
   try {
     for await (const line of followLog(path, { signal: stop.signal, from, until: () => hasEnded(directory, child) })) {
       session.io.stdout(`${cleanText(line)}\n`);
+      if (session.io.isClosed()) break;
     }
   } finally {
     unsubscribe();

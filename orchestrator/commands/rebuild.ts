@@ -18,7 +18,7 @@ import type { Pipeline } from '../model/pipeline.js';
 import { baseMaker, leftBehind } from '../machine/left-behind.js';
 import { targetState, type RunState } from '../machine/run-state.js';
 import { boot, type Booted } from '../record/boot.js';
-import { beginEpoch, composeEpoch, type NextEpoch } from '../record/epoch.js';
+import { beginEpoch, composeEpoch, epochFolder, type NextEpoch } from '../record/epoch.js';
 import { downstreamOf, planEpoch } from '../record/epoch-plan.js';
 import { sealKey } from '../state/home.js';
 import { readJournal } from '../state/journal.js';
@@ -186,24 +186,20 @@ const requireReplaceable = ({ pipeline, asked, booted }: RebuildOptions): void =
   });
 };
 
-/** What a person must know of it, in four lines at most. */
+/** What a person must know of it, in three lines. */
 const noteOf = ({ directory, pipeline, asked, booted }: RebuildOptions): string => {
-  const { epoch } = booted.run;
-  const remade = downstreamOf(pipeline, asked);
-  const again = pipeline.targets
-    .filter(
-      ({ name, gates }) =>
-        !remade.includes(name) &&
-        booted.run.targets.has(name) &&
-        gates.some(({ kind }) => kind === 'approval'),
-    )
-    .map(({ name }) => name);
+  const { epoch, targets } = booted.run;
+  const remade = new Set(downstreamOf(pipeline, asked));
+  const again = pipeline.targets.filter(
+    ({ name, gates }) =>
+      !remade.has(name) && targets.has(name) && gates.some(({ kind }) => kind === 'approval'),
+  );
   return [
-    `epoch ${epoch + 1}: a rebuild of ${asked} was asked for; epoch ${epoch} is kept in ${directory.path}/epochs/${epoch}`,
-    `  made again: ${listed(remade)}`,
+    `epoch ${epoch + 1}: a rebuild of ${asked} was asked for; epoch ${epoch} is kept in ${epochFolder(directory, epoch)}`,
+    `  made again: ${listed([...remade])}`,
     ...(again.length === 0
       ? []
-      : [`  asked again: ${listed(again)} (an approval does not outlive its epoch)`]),
+      : [`  asked again: ${listed(again.map(({ name }) => name))} (an approval does not outlive its epoch)`]),
   ].join('\n');
 };
 

@@ -3,6 +3,7 @@ import type { JournalLine, RunEvent } from '../model/event.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
 import { oneLine } from '../model/text.js';
 import { targetState } from '../machine/run-state.js';
+import { approvalArtifact } from '../effects/approval-text.js';
 import type { TicketRun } from '../effects/ticket-run.js';
 import type { RunSummary } from '../record/next.js';
 import { approveCommand, rebuildCommand } from '../record/next.js';
@@ -117,6 +118,13 @@ const gateLine = (event: Extract<RunEvent, { readonly type: 'gate.answered' }>, 
   return `  ${marks[event.outcome]} ${name(event.target)} gate ${event.kind}: ${event.outcome}${detail(seen)}`;
 };
 
+const whatToRead = (run: TicketRun, target: Target): string => {
+  const artifact = approvalArtifact(target);
+  if (artifact !== undefined) return `read ${run.recorder.directory.artifacts}/${artifact}`;
+  const files = target.outputs.map((path) => `\`${path}\``).join(', ');
+  return `look at ${files === '' ? 'its output' : files} (\`orchestrate logs --ticket ${run.ticket} ${target.name}\`)`;
+};
+
 const lastWords = (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummary, paint: Painter): string => {
   const { ticket } = run;
   if (outcome.upToDate === outcome.wanted) {
@@ -126,9 +134,8 @@ const lastWords = (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummar
   const waiting = run.pipeline.targets.find(({ name }) => targetState(run.recorder.run, name).value === 'waiting');
   if (waiting !== undefined) {
     const digest = targetState(run.recorder.run, waiting.name).context.waitingFor?.digest ?? '';
-    const artifact = waiting.makes === 'plan' ? 'plan.md' : 'branch.diff';
     return [
-      `${paint.byState('waiting')} for a person: read ${run.recorder.directory.artifacts}/${artifact}, then`,
+      `${paint.byState('waiting')} for a person: ${whatToRead(run, waiting)}, then`,
       `  ${approveCommand(ticket, waiting.name, digest)}`,
       `  orchestrate reject --ticket ${ticket} --target ${waiting.name} --digest ${digest} --note "WHY"`,
       `and go on with \`orchestrate run --ticket ${ticket}\``,

@@ -144,7 +144,7 @@ const schedule = (session: Session, run: TicketRun, reporter: Reporter): Promise
     onJudged: (target, freshness) => {
       const reason = reasonOf(freshness);
       if (reason !== undefined) run.reasons.set(target.name, reason);
-      if (freshness.kind === 'held') reporter.note(run.ticket, `${target.name} is held by its latch: ${freshness.reason}`);
+      if (freshness.kind === 'held') reporter.note(run.ticket, `${target.name} is held${target.latch ? ' by its latch' : ''}: ${freshness.reason}`);
     },
     ...(until === undefined ? {} : { until }),
   });

@@ -23,8 +23,15 @@ export const artifactChecks = (
   const own = [...evidence.seals].filter(([path, seal]) => isOurs(path, seal, pipeline));
   return [
     ...ticketCheck(directory, run),
-    ...own.filter(([path]) => !NOTE.test(path)).flatMap(([path, seal]) => sealedCheck(directory, run, path, seal)),
-    ...noteChecks(directory, reading, own.filter(([path]) => NOTE.test(path)), earlier),
+    ...own
+      .filter(([path]) => !NOTE.test(path))
+      .flatMap(([path, seal]) => sealedCheck(directory, run, path, seal)),
+    ...noteChecks(
+      directory,
+      reading,
+      own.filter(([path]) => NOTE.test(path)),
+      earlier,
+    ),
   ];
 };
 
@@ -32,7 +39,10 @@ export const artifactChecks = (
 const isOurs = (path: string, { target }: Seal, pipeline: Pipeline | undefined): boolean => {
   if (NOTE.test(path)) return path.startsWith(`notes/${target}-`);
   const makes = pipeline?.targets.find(({ name }) => name === target)?.makes;
-  return (path === 'plan.md' && (makes ?? 'plan') === 'plan') || (path === 'branch.diff' && (makes ?? 'diff') === 'diff');
+  return (
+    (path === 'plan.md' && (makes ?? 'plan') === 'plan') ||
+    (path === 'branch.diff' && (makes ?? 'diff') === 'diff')
+  );
 };
 
 /** Is it made again at this moment, so that the disk may be ahead of the record? */
@@ -75,7 +85,9 @@ const ticketCheck = (directory: RunDirectory, run: RunState): Check[] => {
   const maker = [...run.targets.values()].findLast(({ context }) => context.facts?.ticket !== undefined);
   const ticket = maker?.context.facts?.ticket;
   if (maker?.value !== 'done' || ticket === undefined) return [];
-  return [fileCheck('artifacts/ticket.md', join(directory.artifacts, 'ticket.md'), digestOf(ticketText(ticket)))];
+  return [
+    fileCheck('artifacts/ticket.md', join(directory.artifacts, 'ticket.md'), digestOf(ticketText(ticket))),
+  ];
 };
 
 /** A note goes into prompts: one that nobody sealed is as bad as one that was changed. */
@@ -86,7 +98,11 @@ const noteChecks = (
   earlier: ReadonlyMap<string, Seal>,
 ): Check[] => {
   const folder = join(directory.artifacts, 'notes');
-  const onDisk = existsSync(folder) ? readdirSync(folder).map((name) => `notes/${name}`).filter((path) => NOTE.test(path)) : [];
+  const onDisk = existsSync(folder)
+    ? readdirSync(folder)
+        .map((name) => `notes/${name}`)
+        .filter((path) => NOTE.test(path))
+    : [];
   const seals = new Map(own);
   for (const path of onDisk) {
     const seal = seals.get(path) ?? earlier.get(path);
@@ -101,12 +117,17 @@ const noteChecks = (
       return problem === undefined ? [] : [`\`${path}\` ${problem}`];
     });
   const problems = [...changed, ...strangers.map((path) => `\`${path}\` was sealed by no target`)];
-  return problems.length + seals.size === 0 ? [] : eachProblem('artifacts/notes', problems, `${seals.size} notes`);
+  return problems.length + seals.size === 0
+    ? []
+    : eachProblem('artifacts/notes', problems, `${seals.size} notes`);
 };
 
 /** Copied, and its target's seal not recorded yet: a crash left it. */
 const mayBeNew = (run: RunState, path: string): boolean =>
-  [...run.targets].some(([target, { value, context }]) => path.startsWith(`notes/${target}-`) && value === 'gating' && context.artifacts === undefined);
+  [...run.targets].some(
+    ([target, { value, context }]) =>
+      path.startsWith(`notes/${target}-`) && value === 'gating' && context.artifacts === undefined,
+  );
 
 /** Directives that a boot has read must still be what it read: write-once, like an approval. */
 export const inboxChecks = (inbox: string, directives: ReadonlyMap<number, Digest>): Check[] => {
@@ -115,5 +136,7 @@ export const inboxChecks = (inbox: string, directives: ReadonlyMap<number, Diges
     const problem = fileProblem(join(inbox, name), digest);
     return problem === undefined ? [] : [`\`${name}\` ${problem.replace('sealed', 'read')}`];
   });
-  return directives.size === 0 ? [] : eachProblem('inbox', problems, `${directives.size} directives are as they were read`);
+  return directives.size === 0
+    ? []
+    : eachProblem('inbox', problems, `${directives.size} directives are as they were read`);
 };

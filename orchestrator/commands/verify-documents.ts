@@ -28,7 +28,12 @@ export const documentChecks = (
   const governed = DOCUMENTS.filter((name) => name !== NEXT_ACTION && onDisk.has(name));
   const names = new Set([...Object.keys(reading.run.documents), ...governed]);
   return [...names].toSorted().map((name) =>
-    documentCheck(reading, { name, path: join(directory.state, name), actual: onDisk.get(name), mayLack: mayLack(name) }),
+    documentCheck(reading, {
+      name,
+      path: join(directory.state, name),
+      actual: onDisk.get(name),
+      mayLack: mayLack(name),
+    }),
   );
 };
 
@@ -39,31 +44,40 @@ interface DocumentCase {
   readonly mayLack: boolean;
 }
 
-const documentCheck = ({ run, broken }: JournalReading, { name, path, actual, mayLack }: DocumentCase): Check => {
+const documentCheck = ({ run, broken }: JournalReading, subject: DocumentCase): Check => {
+  const { name, path, actual } = subject;
   const text = run.documents[name];
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true)
     return failed(name, 'is a symbolic link');
-  }
-  if (text === undefined) {
-    return broken === undefined
-      ? failed(name, 'was not written by orchestrate: the journal does not know it')
-      : untold(name, BROKEN_JOURNAL);
-  }
-  const expected = Buffer.from(text);
+  if (text !== undefined) return comparedDocument(subject, Buffer.from(text), broken);
+  if (broken !== undefined || actual === undefined) return untold(name, BROKEN_JOURNAL);
+  return failed(name, 'was not written by orchestrate: the journal does not know it');
+};
+
+const comparedDocument = (
+  { name, actual, mayLack }: DocumentCase,
+  expected: Buffer,
+  broken: string | undefined,
+): Check => {
   if (actual?.equals(expected) === true) return held(name, `${actual.length} bytes, ${digestOf(actual)}`);
   if (broken !== undefined && actual?.subarray(0, expected.length).equals(expected) === true) {
     return untold(name, `begins as the journal says; ${BROKEN_JOURNAL}`);
   }
   const isShort = actual === undefined || expected.subarray(0, actual.length).equals(actual);
   if (isShort && mayLack) {
-    return held(name, 'a crash kept it, or its end, from the disk: the next `run` writes it from the journal');
+    return held(
+      name,
+      'a crash kept it, or its end, from the disk: the next `run` writes it from the journal',
+    );
   }
-  return failed(name, actual === undefined ? 'is missing' : `was changed outside orchestrate, from line ${differingLine(actual, expected)} on`);
+  if (actual === undefined) return failed(name, 'is missing');
+  return failed(name, `was changed outside orchestrate, from line ${differingLine(actual, expected)} on`);
 };
 
 const differingLine = (actual: Buffer, expected: Buffer): number => {
   let line = 1;
-  for (let at = 0; at < actual.length && actual[at] === expected[at]; at += 1) if (actual[at] === 10) line += 1;
+  for (let at = 0; at < actual.length && actual[at] === expected[at]; at += 1)
+    if (actual[at] === 10) line += 1;
   return line;
 };
 
@@ -78,20 +92,30 @@ export interface NextActionCase {
 export const nextActionCheck = (reading: JournalReading, subject: NextActionCase): Check => {
   const { document, key } = subject;
   const { head, broken } = reading;
-  if (document === undefined) return untold(NEXT_ACTION, 'is not there: the next `run` writes it from the journal');
+  if (document === undefined)
+    return untold(NEXT_ACTION, 'is not there: the next `run` writes it from the journal');
   const read = readFields(document.text, key);
   if ('problem' in read) return failed(NEXT_ACTION, `was changed outside orchestrate: ${read.problem}`);
   if (read.seq > head.seq) {
     const detail = `follows from journal line ${read.seq}, but the journal ends at ${head.seq}`;
-    return broken === undefined ? failed(NEXT_ACTION, `${detail}: lines were cut off`) : untold(NEXT_ACTION, `${detail}: ${BROKEN_JOURNAL}`);
+    return broken === undefined
+      ? failed(NEXT_ACTION, `${detail}: lines were cut off`)
+      : untold(NEXT_ACTION, `${detail}: ${BROKEN_JOURNAL}`);
   }
   if (read.seq < head.seq) {
-    return rated(key, `follows from journal line ${read.seq} of ${head.seq}: the next \`run\` writes it again`);
+    return rated(
+      key,
+      `follows from journal line ${read.seq} of ${head.seq}: the next \`run\` writes it again`,
+    );
   }
   const { pipeline } = subject;
-  if (typeof pipeline === 'string') return rated(key, `follows from the last line; not computed again: ${pipeline}`);
+  if (typeof pipeline === 'string')
+    return rated(key, `follows from the last line; not computed again: ${pipeline}`);
   if (pipeline.digest !== read.pipeline) {
-    return rated(key, 'follows from the last line; not computed again: the pipeline or a manual changed since');
+    return rated(
+      key,
+      'follows from the last line; not computed again: the pipeline or a manual changed since',
+    );
   }
   return isImplied(reading.run, pipeline, document.text, key)
     ? rated(key, 'is what the journal implies')
@@ -100,7 +124,9 @@ export const nextActionCheck = (reading: JournalReading, subject: NextActionCase
 
 /** Without the key only half of the question has an answer. */
 const rated = (key: Uint8Array | undefined, detail: string): Check =>
-  key === undefined ? untold(NEXT_ACTION, `${detail}; its seal could not be checked: the key is not here`) : held(NEXT_ACTION, detail);
+  key === undefined
+    ? untold(NEXT_ACTION, `${detail}; its seal could not be checked: the key is not here`)
+    : held(NEXT_ACTION, detail);
 
 interface NextActionFields {
   readonly seq: number;
@@ -108,12 +134,16 @@ interface NextActionFields {
   readonly pipeline: string;
 }
 
-const readFields = (text: string, key: Uint8Array | undefined): NextActionFields | { readonly problem: string } => {
+const readFields = (
+  text: string,
+  key: Uint8Array | undefined,
+): NextActionFields | { readonly problem: string } => {
   const sealed = key === undefined ? undefined : readNextAction(text, key);
   if (sealed !== undefined && 'problem' in sealed) return sealed;
   const seq = /^seq: (\d+)$/m.exec(text)?.[1];
   const pipeline = /^pipeline: "([^"\n]*)"$/m.exec(text)?.[1];
-  if (seq === undefined || pipeline === undefined) return { problem: 'its front matter is not what orchestrate writes' };
+  if (seq === undefined || pipeline === undefined)
+    return { problem: 'its front matter is not what orchestrate writes' };
   return { seq: Number(seq), pipeline };
 };
 
@@ -148,7 +178,15 @@ export const storedCheckpoint = (path: string): StoredCheckpoint | 'damaged' | u
 export const checkpointChecks = (
   directory: RunDirectory,
   reading: JournalReading,
-  { stored, key, bytes }: { readonly stored: ReturnType<typeof storedCheckpoint>; readonly key: Uint8Array | undefined; readonly bytes: Buffer },
+  {
+    stored,
+    key,
+    bytes,
+  }: {
+    readonly stored: ReturnType<typeof storedCheckpoint>;
+    readonly key: Uint8Array | undefined;
+    readonly bytes: Buffer;
+  },
 ): Check[] => {
   const name = 'checkpoint.json';
   if (stored === undefined) return [];
@@ -156,12 +194,18 @@ export const checkpointChecks = (
   const lines = stored.head.seq;
   if (reading.broken !== undefined && reading.mark === undefined) return [untold(name, BROKEN_JOURNAL)];
   if (stored.head.bytes > bytes.length) {
-    return [failed(name, `knows ${lines} lines, but the journal has ${reading.head.seq}: lines were cut off its end`)];
+    return [
+      failed(
+        name,
+        `knows ${lines} lines, but the journal has ${reading.head.seq}: lines were cut off its end`,
+      ),
+    ];
   }
   if (key !== undefined && readCheckpoint(directory.checkpoint, key, bytes) === undefined) {
     return [failed(name, `does not carry your seal, or was made from another journal. ${REMEDY}`)];
   }
-  if (reading.mark !== stateDigest(stored.run)) return [failed(name, `is not what a replay of ${lines} lines gives. ${REMEDY}`)];
+  if (reading.mark !== stateDigest(stored.run))
+    return [failed(name, `is not what a replay of ${lines} lines gives. ${REMEDY}`)];
   return [held(name, `is what a replay of ${lines} lines gives`)];
 };
 

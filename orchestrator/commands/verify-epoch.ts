@@ -41,8 +41,10 @@ export const readEpochs = (directory: RunDirectory, key: Uint8Array | undefined)
   const epochs = [current];
   for (;;) {
     const previous = epochs.at(-1)?.reading.run.opened?.previous;
-    // An epoch follows one with a lower number: a forged record cannot lead in a circle.
-    if (previous === undefined || previous.epoch >= (epochs.at(-1)?.reading.run.epoch ?? 0)) return epochs;
+    const number = epochs.at(-1)?.reading.run.epoch ?? 0;
+    // An epoch follows one with a lower number: a forged record leads neither in a circle nor elsewhere.
+    if (previous === undefined || !Number.isSafeInteger(previous.epoch) || previous.epoch >= number)
+      return epochs;
     epochs.push(readEpoch(archived(directory, previous.epoch), key, previous));
   }
 };
@@ -63,12 +65,23 @@ const archived = (directory: RunDirectory, epoch: number): RunDirectory => {
   };
 };
 
-const readEpoch = (directory: RunDirectory, key: Uint8Array | undefined, expected: PreviousEpoch | undefined): EpochRecord => {
+const readEpoch = (
+  directory: RunDirectory,
+  key: Uint8Array | undefined,
+  expected: PreviousEpoch | undefined,
+): EpochRecord => {
   const stored = storedCheckpoint(directory.checkpoint);
   const record = steadyRecord(directory);
   const markSeq = typeof stored === 'object' ? stored.head.seq : undefined;
   const reading = readWholeJournal({ directory, bytes: record.bytes, key, markSeq });
-  return { directory, ...record, stored, reading, expected, rebuild: interruptedRebuild(directory, record.bytes, key) };
+  return {
+    directory,
+    ...record,
+    stored,
+    reading,
+    expected,
+    rebuild: interruptedRebuild(directory, record.bytes, key),
+  };
 };
 
 const READS = 5;
@@ -78,7 +91,8 @@ const steadyRecord = (directory: RunDirectory): Pick<EpochRecord, 'bytes' | 'doc
   for (let tries = 1; ; tries += 1) {
     const bytes = journalBytes(directory.journal);
     const documents = readDocuments(directory.state);
-    if (tries === READS || journalBytes(directory.journal).length === bytes.length) return { bytes, documents };
+    if (tries === READS || journalBytes(directory.journal).length === bytes.length)
+      return { bytes, documents };
   }
 };
 
@@ -92,13 +106,28 @@ export interface EpochOptions {
 
 /** Rows of one epoch. Of an archived one those that do not hold, and one for the rest. */
 export const epochChecks = (epoch: EpochRecord, options: EpochOptions): Check[] => {
-  const checks = [chainCheck(epoch), sealCheck(epoch.reading, options.key), ...fileChecks(epoch, options), ...answerChecks(epoch.reading)];
+  const checks = [
+    chainCheck(epoch),
+    sealCheck(epoch.reading, options.key),
+    ...fileChecks(epoch, options),
+    ...answerChecks(epoch.reading),
+  ];
   const { expected, reading } = epoch;
   if (expected === undefined) return checks;
   const name = `epoch ${expected.epoch}`;
-  const open = checks.filter(({ ok }) => ok !== true).map((check) => ({ ...check, name: `${name}: ${check.name}` }));
+  const open = checks
+    .filter(({ ok }) => ok !== true)
+    .map((check) => ({ ...check, name: `${name}: ${check.name}` }));
   const rest = checks.length - open.length;
-  return rest === 0 ? open : [...open, held(name, `archived: ${rest} checks of its ${reading.head.seq} journal lines, documents and artifacts`)];
+  return rest === 0
+    ? open
+    : [
+        ...open,
+        held(
+          name,
+          `archived: ${rest} checks of its ${reading.head.seq} journal lines, documents and artifacts`,
+        ),
+      ];
 };
 
 const fileChecks = (epoch: EpochRecord, { key, pipeline, earlier }: EpochOptions): Check[] => {
@@ -107,27 +136,47 @@ const fileChecks = (epoch: EpochRecord, { key, pipeline, earlier }: EpochOptions
   const rebooted = epoch.expected === undefined && hasRebooted(directory.path);
   return [
     ...(rebuild === undefined ? [] : [rebuild.check]),
-    ...documentChecks(directory, reading, documents, (name) => rebooted || reading.run.freshDocuments.includes(name)),
-    nextActionCheck(reading, { document: documents.find(({ name }) => name === '99_next_action.md'), key, pipeline }),
+    ...documentChecks(
+      directory,
+      reading,
+      documents,
+      (name) => rebooted || reading.run.freshDocuments.includes(name),
+    ),
+    nextActionCheck(reading, {
+      document: documents.find(({ name }) => name === '99_next_action.md'),
+      key,
+      pipeline,
+    }),
     ...checkpointChecks(directory, reading, { stored, key, bytes }),
     ...artifactChecks(directory, reading, typeof pipeline === 'string' ? undefined : pipeline, earlier),
   ];
 };
 
 /** Without the key nobody can tell how far it came, and nothing is said about what may not be in place. */
-const interruptedRebuild = (directory: RunDirectory, bytes: Buffer, key: Uint8Array | undefined): Interrupted | undefined => {
+const interruptedRebuild = (
+  directory: RunDirectory,
+  bytes: Buffer,
+  key: Uint8Array | undefined,
+): Interrupted | undefined => {
   if (!existsSync(markerPath(directory))) return undefined;
   const next = `\`orchestrate run --ticket ${directory.ticket}\` ends it`;
-  if (key === undefined) return { check: untold('rebuild', `one was interrupted: ${next}`), isSwitched: true };
+  if (key === undefined)
+    return { check: untold('rebuild', `one was interrupted: ${next}`), isSwitched: true };
   try {
     const marker = readMarker(directory, key);
     if (marker === undefined) return undefined;
     const switched = isSwitched(marker, bytes);
     const files = switched ? '; documents, artifacts and the archive are not in place yet' : '';
-    return { check: untold('rebuild', `a rebuild of ${marker.asked} was interrupted${files}: ${next}`), isSwitched: switched };
+    return {
+      check: untold('rebuild', `a rebuild of ${marker.asked} was interrupted${files}: ${next}`),
+      isSwitched: switched,
+    };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    return { check: failed('rebuild', `${error.failure.message} (\`${markerPath(directory)}\`)`), isSwitched: false };
+    return {
+      check: failed('rebuild', `${error.failure.message} (\`${markerPath(directory)}\`)`),
+      isSwitched: false,
+    };
   }
 };
 
@@ -137,7 +186,10 @@ const chainCheck = ({ reading, bytes, expected }: EpochRecord): Check => {
   if (broken !== undefined) return failed(name, `${broken}; the ${head.seq} lines before it hold`);
   if (bytes.length === 0) return failed(name, 'the journal is empty or missing');
   if (expected !== undefined && (expected.seq !== head.seq || expected.hash !== head.hash)) {
-    return failed(name, `it is not the journal of ${expected.seq} lines that epoch ${expected.epoch + 1} follows`);
+    return failed(
+      name,
+      `it is not the journal of ${expected.seq} lines that epoch ${expected.epoch + 1} follows`,
+    );
   }
   const tail = torn === 0 ? '' : `, then ${torn} bytes of a line that a crash left unfinished`;
   return held(name, `${head.seq} lines, each follows from the one before it${tail}`);
@@ -151,7 +203,10 @@ const sealCheck = ({ head, unsealed }: JournalReading, key: Uint8Array | undefin
   if (unsealed.length === 0) return held(name, `${head.seq} lines carry your seal`);
   const listed = unsealed.slice(0, LISTED_LINES).join(', ');
   const more = unsealed.length > LISTED_LINES ? ` and ${unsealed.length - LISTED_LINES} more` : '';
-  return failed(name, `not made with your key: line ${listed}${more}. Somebody else made them, on this machine or on another`);
+  return failed(
+    name,
+    `not made with your key: line ${listed}${more}. Somebody else made them, on this machine or on another`,
+  );
 };
 
 /** Gates, approvals and verdicts against the digests that they were asked about. */
@@ -163,6 +218,11 @@ const answerChecks = ({ evidence, broken }: JournalReading): Check[] => {
   return [
     ...rows('gates', counts.gates, problems.gates, 'answers, each bound to bytes that had been sealed'),
     ...rows('approvals', counts.approvals, problems.approvals, 'answers, each for the digest that was asked'),
-    ...rows('verdicts', counts.verdicts, problems.verdicts, 'approvals by a critic, each for the receipt that it was given'),
+    ...rows(
+      'verdicts',
+      counts.verdicts,
+      problems.verdicts,
+      'approvals by a critic, each for the receipt that it was given',
+    ),
   ];
 };

@@ -71,38 +71,44 @@ type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type
 
 /** Call after the line was applied to `run`. */
 export const gather = (evidence: Evidence, line: JournalLine, run: RunState): void => {
-  const { event, seq } = line;
-  switch (event.type) {
-    case 'target.started':
-      noteReceipt(evidence, event, line);
-      evidence.asked.delete(event.target);
-      evidence.reviewed.set(event.target, event.receipt);
-      // What a refusal is about that comes before anything was sealed.
-      evidence.subjects.set(event.target, new Set([digestOfValue(event.receipt ?? [])]));
-      break;
-    case 'work.sealed':
-      noteReceipt(evidence, event, line);
-      noteSeal(evidence, event);
-      break;
-    case 'gate.answered':
-      noteGate(evidence, event, seq);
-      if (event.kind === 'verdict' && event.outcome === 'passed') noteVerdict(evidence, event, seq, run);
-      break;
-    case 'approval.answered':
-      noteApproval(evidence, event, seq);
-      break;
-    case 'target.invalidated':
-      for (const name of [event.target, ...event.also]) evidence.asked.delete(name);
-      break;
-    case 'target.done':
-      noteDone(evidence, event, seq, run);
-      break;
-    case 'directive.read':
-      evidence.directives.push({ id: event.id, digest: event.digest });
-      break;
-    default:
-      break;
-  }
+  // The table has a row for each type, and the row takes that type.
+  const note = NOTES[line.event.type] as
+    | ((to: Evidence, of: RunEvent, at: JournalLine, now: RunState) => void)
+    | undefined;
+  note?.(evidence, line.event, line, run);
+};
+
+const NOTES: {
+  readonly [Type in RunEvent['type']]?: (
+    evidence: Evidence,
+    event: Of<Type>,
+    line: JournalLine,
+    run: RunState,
+  ) => void;
+} = {
+  'target.started': (evidence, event, line) => {
+    noteReceipt(evidence, event, line);
+    evidence.asked.delete(event.target);
+    evidence.reviewed.set(event.target, event.receipt);
+    // What a refusal is about that comes before anything was sealed.
+    evidence.subjects.set(event.target, new Set([digestOfValue(event.receipt ?? [])]));
+  },
+  'work.sealed': (evidence, event, line) => {
+    noteReceipt(evidence, event, line);
+    noteSeal(evidence, event);
+  },
+  'gate.answered': (evidence, event, { seq }, run) => {
+    noteGate(evidence, event, seq);
+    if (event.kind === 'verdict' && event.outcome === 'passed') noteVerdict(evidence, event, seq, run);
+  },
+  'approval.answered': (evidence, event, { seq }) => noteApproval(evidence, event, seq),
+  'target.invalidated': (evidence, event) => {
+    for (const name of [event.target, ...event.also]) evidence.asked.delete(name);
+  },
+  'target.done': (evidence, event, { seq }, run) => noteDone(evidence, event, seq, run),
+  'directive.read': (evidence, { id, digest }) => {
+    evidence.directives.push({ id, digest });
+  },
 };
 
 const noteReceipt = (
@@ -127,35 +133,61 @@ const noteSeal = (evidence: Evidence, event: Of<'work.sealed'>): void => {
   }
   const plan = artifacts.find(({ path }) => path === 'plan.md')?.digest;
   const subjects = [digestOfValue(artifacts), ...(plan === undefined ? [] : [plan])];
-  evidence.subjects.set(target, new Set(receipt === undefined ? subjects : [...subjects, digestOfValue(receipt)]));
+  evidence.subjects.set(
+    target,
+    new Set(receipt === undefined ? subjects : [...subjects, digestOfValue(receipt)]),
+  );
 };
 
-const noteGate = (evidence: Evidence, { target, kind, outcome, digest }: Of<'gate.answered'>, seq: number): void => {
+const noteGate = (
+  evidence: Evidence,
+  { target, kind, outcome, digest }: Of<'gate.answered'>,
+  seq: number,
+): void => {
   evidence.counts.gates += 1;
   if (evidence.subjects.get(target)?.has(digest) !== true) {
-    evidence.problems.gates.push(`line ${seq}: gate ${kind} of ${target} is bound to ${digest}, which was not sealed`);
+    evidence.problems.gates.push(
+      `line ${seq}: gate ${kind} of ${target} is bound to ${digest}, which was not sealed`,
+    );
   }
   if (kind === 'approval' && outcome === 'awaiting') evidence.asked.set(target, { digest, seq });
 };
 
 /** A person's answer counts for what was asked last, and once; a policy answers about the sealed bytes at once. */
-const noteApproval = (evidence: Evidence, { target, digest, by, how, answer }: Of<'approval.answered'>, seq: number): void => {
+const noteApproval = (
+  evidence: Evidence,
+  { target, digest, by, how, answer }: Of<'approval.answered'>,
+  seq: number,
+): void => {
   const asked = evidence.asked.get(target);
   evidence.asked.delete(target);
   evidence.counts.approvals += 1;
-  const isBound = asked === undefined ? how === 'policy' && evidence.subjects.get(target)?.has(digest) === true : asked.digest === digest;
+  const isBound =
+    asked === undefined
+      ? how === 'policy' && evidence.subjects.get(target)?.has(digest) === true
+      : asked.digest === digest;
   if (isBound) return;
-  const what = asked === undefined ? 'nothing was asked about it' : `line ${asked.seq} asked about ${asked.digest}`;
-  evidence.problems.approvals.push(`line ${seq}: ${target} was ${answer} by ${by} for ${digest}, but ${what}`);
+  const what =
+    asked === undefined ? 'nothing was asked about it' : `line ${asked.seq} asked about ${asked.digest}`;
+  evidence.problems.approvals.push(
+    `line ${seq}: ${target} was ${answer} by ${by} for ${digest}, but ${what}`,
+  );
 };
 
 /** The gate's reasoning once more, from the record: the nonce, the pages, no contradiction, the same receipt. */
-const noteVerdict = (evidence: Evidence, { target }: Of<'gate.answered'>, seq: number, run: RunState): void => {
+const noteVerdict = (
+  evidence: Evidence,
+  { target }: Of<'gate.answered'>,
+  seq: number,
+  run: RunState,
+): void => {
   evidence.counts.verdicts += 1;
   const { verdict, nonce, receipt } = targetState(run, target).context;
   const given = evidence.reviewed.get(target);
   if (receipt === undefined || canonicalJson(given) !== canonicalJson(receipt)) {
-    evidence.problems.verdicts.push(`line ${seq}: ${target} approved another receipt than its critic was given`);
+    evidence.problems.verdicts.push(
+      `line ${seq}: ${target} approved another receipt than its critic was given`,
+    );
     return;
   }
   const judged = judgeVerdict({
@@ -177,11 +209,17 @@ const noteDone = (evidence: Evidence, event: Of<'target.done'>, seq: number, run
     const approved = run.rounds.findLast(({ outcome }) => outcome === 'APPROVED')?.receipt;
     evidence.commits.push({ seq, commit, receipt: approved ?? evidence.lastDiff });
   }
-  for (const { name, text } of event.documents ?? []) {
-    if (name !== '20_plan_approved.md') continue;
-    const digest = /^digest: "(sha256:[0-9a-f]{64})"$/m.exec(text)?.[1] as Digest | undefined;
-    const { approval } = targetState(run, event.target).context;
-    const isBound = digest !== undefined && evidence.plans.has(digest) && (approval?.digest ?? digest) === digest;
-    if (!isBound) evidence.problems.approvals.push(`line ${seq}: \`${name}\` quotes ${digest ?? 'no digest'}, which is not the plan that was approved`);
-  }
+  const plan = event.documents?.find(({ name }) => name === '20_plan_approved.md');
+  if (plan !== undefined)
+    notePlan(evidence, plan.text, seq, targetState(run, event.target).context.approval?.digest);
+};
+
+/** Document 20 is the plan that was approved, or the sealed one where the pipeline asks for no approval. */
+const notePlan = (evidence: Evidence, text: string, seq: number, approved: Digest | undefined): void => {
+  const quoted = /^digest: "([^"\n]*)"$/m.exec(text)?.[1] ?? 'no digest';
+  const isSealed = evidence.plans.has(quoted as Digest);
+  if (isSealed && (approved ?? quoted) === quoted) return;
+  evidence.problems.approvals.push(
+    `line ${seq}: \`20_plan_approved.md\` quotes ${quoted}, which is not the plan that was approved`,
+  );
 };

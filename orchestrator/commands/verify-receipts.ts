@@ -11,7 +11,7 @@ import { factOf, type RunState } from '../machine/run-state.js';
 import { branchHead, isAncestor } from '../git/ancestry.js';
 import { renderDiff, type RenderedDiff } from '../git/diff.js';
 import { openGit, type Git } from '../git/git.js';
-import { inspectObjects, type Inspection, type Root } from '../git/objects.js';
+import { inspectObjects, type CommitFacts, type Inspection, type Root } from '../git/objects.js';
 import { writePages } from '../git/pages.js';
 import { digestOfRecords } from '../git/records.js';
 import { openStore, type Store } from '../git/store.js';
@@ -50,7 +50,10 @@ export const gitChecks = async (
   const scratch = await mkdtemp(join(tmpdir(), 'orchestrate-verify-'));
   try {
     const context = { git, store, inspection, evidence, scratch };
-    const checks = [held(STORE, `its settings are ours; ${roots.length} roots were read`), ...baseChecks(context, run)];
+    const checks = [
+      held(STORE, `its settings are ours; ${roots.length} roots were read`),
+      ...baseChecks(context, run),
+    ];
     for (const seen of evidence.receipts.values()) checks.push(await receiptCheck(context, seen));
     return [...checks, ...distinct(evidence.commits).map((claim) => commitCheck(context, claim)), ...branch];
   } finally {
@@ -66,14 +69,22 @@ const distinct = (claims: readonly CommitClaim[]): CommitClaim[] => [
 const rootsOf = (run: RunState, evidence: GitEvidence): Root[] => {
   const receipts = [...evidence.receipts.values()].map(({ receipt }) => receipt);
   const base = factOf(run, 'base');
-  const commits = new Set([...(base === undefined ? [] : [base]), ...receipts.map((receipt) => receipt.base), ...evidence.commits.map(({ commit }) => commit)]);
+  const commits = new Set([
+    ...(base === undefined ? [] : [base]),
+    ...receipts.map((receipt) => receipt.base),
+    ...evidence.commits.map(({ commit }) => commit),
+  ]);
   const trees = new Set(receipts.map(({ tree }) => tree));
-  return [...[...commits].map((id) => ({ id, type: 'commit' }) as const), ...[...trees].map((id) => ({ id, type: 'tree' }) as const)];
+  return [
+    ...[...commits].map((id) => ({ id, type: 'commit' }) as const),
+    ...[...trees].map((id) => ({ id, type: 'tree' }) as const),
+  ];
 };
 
 /** The store must not be made by looking for it, and one that somebody set up differently is not read with git. */
 const openExisting = (paths: RepositoryPaths): Store | Check => {
-  if (!existsSync(storePath(paths.mainRoot))) return failed(STORE, 'is gone: no receipt, commit or tree can be proved');
+  if (!existsSync(storePath(paths.mainRoot)))
+    return failed(STORE, 'is gone: no receipt, commit or tree can be proved');
   try {
     return openStore(paths);
   } catch (error) {
@@ -82,14 +93,19 @@ const openExisting = (paths: RepositoryPaths): Store | Check => {
   }
 };
 
-const problemsOf = ({ inspection }: Context, id: string): readonly string[] => inspection.problems.get(id) ?? [`object ${id} was not looked at`];
+const problemsOf = ({ inspection }: Context, id: string): readonly string[] =>
+  inspection.problems.get(id) ?? [`object ${id} was not looked at`];
 
 /** The base as document 10 names it; a ticket without a receipt has nothing else. */
 const baseChecks = (context: Context, run: RunState): Check[] => {
   const base = factOf(run, 'base');
   if (base === undefined) return [];
   const problems = problemsOf(context, base);
-  return [problems.length === 0 ? held(`base ${base.slice(0, 12)}`, 'every object is what its id says') : failed(`base ${base.slice(0, 12)}`, problems.join('; '))];
+  return [
+    problems.length === 0
+      ? held(`base ${base.slice(0, 12)}`, 'every object is what its id says')
+      : failed(`base ${base.slice(0, 12)}`, problems.join('; ')),
+  ];
 };
 
 const receiptCheck = async (context: Context, { name, receipt, seq }: SeenReceipt): Promise<Check> => {
@@ -101,7 +117,10 @@ const receiptCheck = async (context: Context, { name, receipt, seq }: SeenReceip
   const all = [...problems, ...plan];
   if (all.length > 0) return failed(row, `journal line ${seq}: ${all.join('; ')}`);
   const { files, addedLines, removedLines } = receipt;
-  return held(row, `tree ${receipt.tree.slice(0, 12)} on base ${receipt.base.slice(0, 12)}: ${files} files, +${addedLines} -${removedLines}, rendered again`);
+  return held(
+    row,
+    `tree ${receipt.tree.slice(0, 12)} on base ${receipt.base.slice(0, 12)}: ${files} files, +${addedLines} -${removedLines}, rendered again`,
+  );
 };
 
 const unknownPlan = ({ plans }: GitEvidence, { plan }: Receipt): string[] =>
@@ -126,7 +145,9 @@ const differences = (receipt: Receipt, rendered: RenderedDiff, pages: readonly s
     ['count of removed lines', receipt.removedLines, rendered.removedLines],
     ['pages', receipt.pages.join(' '), pages.join(' ')],
   ];
-  return pairs.filter(([, claimed, found]) => claimed !== found).map(([what]) => `the ${what} is not that of base and tree`);
+  return pairs
+    .filter(([, claimed, found]) => claimed !== found)
+    .map(([what]) => `the ${what} is not that of base and tree`);
 };
 
 /** What was committed is what was approved, on the base that it was approved for. */
@@ -136,15 +157,22 @@ const commitCheck = (context: Context, { commit, receipt, seq }: CommitClaim): C
   if (broken.length > 0) return failed(row, broken.join('; '));
   if (receipt === undefined) return failed(row, `journal line ${seq}: no receipt stands behind it`);
   if (commit === receipt.base) {
-    return receipt.files === 0 ? held(row, 'nothing was to be committed: it is the base') : failed(row, 'is the base, but the receipt has changes');
+    return receipt.files === 0
+      ? held(row, 'nothing was to be committed: it is the base')
+      : failed(row, 'is the base, but the receipt has changes');
   }
-  const facts = context.inspection.commits.get(commit);
-  const problems = [
-    ...(facts?.tree === receipt.tree ? [] : [`its tree is ${facts?.tree ?? 'unknown'}, not ${receipt.tree} as approved`]),
-    ...(facts?.parents.length === 1 && facts.parents[0] === receipt.base ? [] : [`its parent is ${facts?.parents.join(', ') || 'none'}, not the base ${receipt.base}`]),
-  ];
+  const problems = commitProblems(context.inspection.commits.get(commit), receipt);
   if (problems.length > 0) return failed(row, problems.join('; '));
   return held(row, `tree ${receipt.tree.slice(0, 12)} as approved, parent ${receipt.base.slice(0, 12)}`);
+};
+
+const commitProblems = (facts: CommitFacts | undefined, { tree, base }: Receipt): string[] => {
+  if (facts === undefined) return ['it is not a commit'];
+  const parents = facts.parents.join(', ');
+  return [
+    ...(facts.tree === tree ? [] : [`its tree is ${facts.tree}, not ${tree} as approved`]),
+    ...(parents === base ? [] : [`its parent is ${parents === '' ? 'none' : parents}, not the base ${base}`]),
+  ];
 };
 
 /** The branch in the user's repository is where this ticket left it, or where it is now is said. */
@@ -156,8 +184,17 @@ const branchChecks = async (git: Git, paths: RepositoryPaths, run: RunState): Pr
   if (!head.ok) return [untold(row, head.failure.message)];
   if (head.value === commit) return [held(row, `is at our commit ${commit.slice(0, 12)}`)];
   if (head.value === undefined) {
-    return [landed === undefined ? failed(row, `is gone; our commit is ${commit}`) : held(row, `is gone; the work was landed as ${landed.slice(0, 12)}`)];
+    return [
+      landed === undefined
+        ? failed(row, `is gone; our commit is ${commit}`)
+        : held(row, `is gone; the work was landed as ${landed.slice(0, 12)}`),
+    ];
   }
   const isBelow = await isAncestor(git, paths.gitDir, commit, head.value);
-  return [failed(row, `moved: it is at ${head.value}, which ${isBelow ? 'contains' : 'does not contain'} our commit ${commit}`)];
+  return [
+    failed(
+      row,
+      `moved: it is at ${head.value}, which ${isBelow ? 'contains' : 'does not contain'} our commit ${commit}`,
+    ),
+  ];
 };

@@ -23,7 +23,9 @@ export const verify = async (session: Session): Promise<number> => {
   const directory = existingRun(session, paths, ticket);
   const holder = lockHolder(directory.path);
   if (holder !== undefined) {
-    session.io.stderr(`note: process ${holder.pid} runs ticket ${ticket} now; what it is writing may look unfinished\n`);
+    session.io.stderr(
+      `note: process ${holder.pid} runs ticket ${ticket} now; what it is writing may look unfinished\n`,
+    );
   }
   const checks = await allChecks(session, paths, directory);
   const isOk = checks.every(({ ok }) => ok !== false);
@@ -32,7 +34,11 @@ export const verify = async (session: Session): Promise<number> => {
   return isOk ? 0 : EXIT_CODE['evidence-refused'];
 };
 
-const allChecks = async (session: Session, paths: RepositoryPaths, directory: RunDirectory): Promise<Check[]> => {
+const allChecks = async (
+  session: Session,
+  paths: RepositoryPaths,
+  directory: RunDirectory,
+): Promise<Check[]> => {
   const key = existingKey(session.home);
   const newestFirst = readEpochs(directory, key);
   const [current] = newestFirst;
@@ -50,7 +56,11 @@ const allChecks = async (session: Session, paths: RepositoryPaths, directory: Ru
 };
 
 /** A pipeline that cannot be read now is no fault of the record. */
-const pipelineOf = async (session: Session, paths: RepositoryPaths, recorded: string | undefined): Promise<Pipeline | string> => {
+const pipelineOf = async (
+  session: Session,
+  paths: RepositoryPaths,
+  recorded: string | undefined,
+): Promise<Pipeline | string> => {
   try {
     return (await pipelineFor(session, paths, recorded)).pipeline;
   } catch (error) {
@@ -59,7 +69,8 @@ const pipelineOf = async (session: Session, paths: RepositoryPaths, recorded: st
   }
 };
 
-const oldestFirst = (epochs: readonly EpochRecord[]) => epochs.toReversed().map(({ reading }) => reading.evidence);
+const oldestFirst = (epochs: readonly EpochRecord[]) =>
+  epochs.toReversed().map(({ reading }) => reading.evidence);
 
 const sealsOf = (epochs: readonly EpochRecord[]): ReadonlyMap<string, Seal> =>
   new Map(oldestFirst(epochs).flatMap(({ seals }) => [...seals]));
@@ -86,11 +97,18 @@ const PHASE = { ok: 'done', failed: 'failed', 'not checked': 'waiting' } as cons
 
 const asText = (session: Session, checks: readonly Check[], ticket: string): string => {
   const paint = painter(session.io, 'stdout');
-  const rows = checks.map(({ name, ok, detail }) => [paint.byPhase(PHASE[wordOf(ok)], wordOf(ok)), name, oneLine(detail, 500)]);
+  const rows = checks.map(({ name, ok, detail }) => [
+    paint.byPhase(PHASE[wordOf(ok)], wordOf(ok)),
+    name,
+    oneLine(detail, 500),
+  ]);
   const bad = checks.filter(({ ok }) => ok === false).length;
   const unknown = checks.filter(({ ok }) => ok === null).length;
   const also = unknown === 0 ? '' : `, ${unknown} could not be made`;
-  const next = fromHere(session.request.directories, `\`orchestrate run --ticket ${ticket} --rebuild TARGET\``);
+  const next = fromHere(
+    session.request.directories,
+    `\`orchestrate run --ticket ${ticket} --rebuild TARGET\``,
+  );
   const last =
     bad === 0
       ? `the record holds: ${checks.length - unknown} checks${also}`

@@ -8,9 +8,9 @@ import type { Session } from './session.js';
 const refused = (where: string, message: string, next: string): Problem =>
   new Problem({ kind: 'record-refused', message, where, next });
 
-/** Is anything left to be made that stands on the tree? A finished ticket may have been cleaned. */
+/** Is anything left to be made that stands on the tree? A finished or abandoned ticket may have been cleaned. */
 const isUnfinished = (pipeline: Pipeline, run: RunState): boolean =>
-  pipeline.targets.some(({ name }) => targetState(run, name).value !== 'done');
+  pipeline.targets.some(({ name }) => !['done', 'abandoned'].includes(targetState(run, name).value));
 
 /**
  * The record against the world, before anything is started: the worker's tree must be there, and the ticket's branch must

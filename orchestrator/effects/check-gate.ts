@@ -5,7 +5,7 @@ import { runCheck, type CheckResult } from '../process/command-check.js';
 import { policyOf } from '../scheduler/policy.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
 import { frozenFolder } from './freeze.js';
-import { gateEvent, subjectDigest } from './gates.js';
+import { gateEvent, subjectDigest } from './gate-answer.js';
 import { HALTED, MOVED, recordFailure, stateOf, workFolder, type TicketRun } from './ticket-run.js';
 
 type CheckGate = Extract<Gate, { readonly kind: 'check' }>;

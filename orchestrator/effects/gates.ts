@@ -1,21 +1,13 @@
-import { digestOfValue, type Digest } from '../model/digest.js';
-import type { GateAnswered } from '../model/event.js';
 import type { Gate, Target } from '../model/pipeline.js';
 import { policyName, policyObjections, type PolicyCase } from '../gates/approval.js';
 import { outsideOf } from '../gates/paths.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
 import { approvalText } from './approval-text.js';
 import { runCheckGate } from './check-gate.js';
+import { answer, subjectDigest, type GateReply, type Refusal } from './gate-answer.js';
 import { approvingPolicy, sealedPlan } from './plan-document.js';
 import { HALTED, MOVED, recordFailure, stateOf, type FailureFacts, type TicketRun } from './ticket-run.js';
 import { judgeReview } from './verdict-gate.js';
-
-/** What a gate said; a refusal says what follows from it. */
-export interface GateReply {
-  readonly outcome: 'passed' | 'awaiting';
-  readonly digest: Digest;
-  readonly detail: readonly string[];
-}
 
 /** Asks one gate and records its answer. */
 export const askGate = async (run: TicketRun, target: Target, gate: Gate): Promise<EffectResult> => {
@@ -31,45 +23,6 @@ export const askGate = async (run: TicketRun, target: Target, gate: Gate): Promi
     case 'verdict':
       return judgeReview(run, target);
   }
-};
-
-type Refusal = { readonly failure: FailureFacts; readonly digest: Digest; readonly detail: readonly string[] };
-
-/** Records a gate's answer, and the failure that a refusal means. */
-export const answer = (
-  run: TicketRun,
-  target: Target,
-  gate: Gate,
-  reply: GateReply | Refusal,
-): EffectResult => {
-  run.recorder.record(gateEvent(run, target, gate, reply));
-  return 'failure' in reply ? recordFailure(run, target, reply.failure) : MOVED;
-};
-
-export const gateEvent = (
-  run: TicketRun,
-  target: Target,
-  gate: Gate,
-  reply: GateReply | Refusal,
-): GateAnswered => {
-  const { context } = stateOf(run, target);
-  return {
-    type: 'gate.answered',
-    target: target.name,
-    attempt: context.attempt,
-    gate: context.gate,
-    kind: gate.kind === 'check' ? `check ${gate.name}` : gate.kind,
-    outcome: 'failure' in reply ? 'refused' : reply.outcome,
-    digest: reply.digest,
-    detail: reply.detail.slice(0, 20),
-  };
-};
-
-/** What a gate of this target is asked about: the plan's bytes, the diff's, or whatever was sealed. */
-export const subjectDigest = (run: TicketRun, target: Target): Digest => {
-  const { artifacts, receipt } = stateOf(run, target).context;
-  if (target.makes === 'plan') return artifacts?.find(({ path }) => path === 'plan.md')?.digest ?? digestOfValue([]);
-  return receipt === undefined ? digestOfValue(artifacts ?? []) : digestOfValue(receipt);
 };
 
 const notEmpty = (run: TicketRun, target: Target): GateReply | Refusal => {
@@ -165,9 +118,10 @@ const sealedChange = async (run: TicketRun, target: Target): Promise<Change | st
 
 /** What `waiting` waits for when a person is at the terminal. Closed without an answer, the airlock stays shut. */
 export const askPerson = async (run: TicketRun, target: Target): Promise<EffectResult> => {
-  const digest = stateOf(run, target).context.waitingFor?.digest;
+  const { context } = stateOf(run, target);
+  const digest = context.waitingFor?.digest;
   if (run.ask === undefined || digest === undefined || run.halt.halted()) return HALTED;
-  const given = await run.ask({ target: target.name, digest, text: approvalText(run.recorder.directory, target) });
+  const given = await run.ask({ target: target.name, digest, text: approvalText(run.recorder.directory, target, context) });
   if (given === undefined) return HALTED;
   run.recorder.record({
     type: 'approval.answered',

@@ -26,6 +26,7 @@ import { identityOf, readUserConfig, remoteUrls } from '../git/user-config.js';
 import { crossing } from '../state/crossing.js';
 import { checkoutsFolder, treesFolder } from '../state/home.js';
 import { indexPath } from '../state/run-dir.js';
+import { underOneOf } from './old-values.js';
 import type { Sealed, Workspace } from './workspace.js';
 import type { TicketRun } from './ticket-run.js';
 
@@ -223,19 +224,6 @@ const frozenFacts = ({ run }: Context) => {
 };
 
 const protectedBranches = (baseBranch: string | undefined): string[] => (baseBranch === undefined ? [] : [baseBranch]);
-
-/** Tries old values in turn: where the branch is at one of them, it is ours to move. The last refusal is the answer. */
-const underOneOf = async <T>(
-  expected: readonly (string | undefined)[],
-  attempt: (value: string | undefined) => Promise<Result<T>>,
-): Promise<Result<T>> => {
-  let result = await attempt(expected[0]);
-  for (const value of expected.slice(1)) {
-    if (result.ok) break;
-    result = await attempt(value);
-  }
-  return result;
-};
 
 /** One commit of the reviewed tree object, brought into the user's repository as the ticket's branch. */
 const commitReviewed: Bound<Workspace['commit']> = async (context, { receipt, message, date }) => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { digestOf, digestOfValue, type Digest } from '../model/digest.js';
 import type { DocumentWrite } from '../model/event.js';
 import type { Target } from '../model/pipeline.js';
-import { outputDigest } from '../scheduler/freshness.js';
+import { ABSENT, outputDigest } from '../scheduler/freshness.js';
 import { policyOf } from '../scheduler/policy.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
 import { askGate } from './gates.js';
@@ -37,6 +37,7 @@ export const judge = async (run: TicketRun, target: Target): Promise<EffectResul
 
 /** What was sealed must still be there when a gate is asked, and when it opens. */
 const changedArtifact = (run: TicketRun, target: Target): FailureFacts | undefined => {
+  if (target.makes === 'files') return changedOutput(run, target);
   if (target.makes !== 'plan') return undefined;
   const sealed = stateOf(run, target).context.artifacts?.find(({ path }) => path === 'plan.md');
   const path = join(run.recorder.directory.artifacts, 'plan.md');
@@ -45,6 +46,20 @@ const changedArtifact = (run: TicketRun, target: Target): FailureFacts | undefin
     kind: 'evidence-refused',
     message: '`artifacts/plan.md` is not the plan that was sealed',
     next: 'an approval counts for the sealed bytes only; restore the file, or run with `--rebuild` to plan again',
+    canRetry: false,
+  };
+};
+
+/** Files that a person or a policy approves must still be those that were shown. Other gates, such as a formatter, may change them. */
+const changedOutput = (run: TicketRun, target: Target): FailureFacts | undefined => {
+  if (!target.gates.some(({ kind }) => kind === 'approval')) return undefined;
+  const made = stateOf(run, target).context.artifacts ?? [];
+  const changed = made.find(({ path, digest }) => target.outputs.includes(path) && (run.files.digest(path) ?? ABSENT) !== digest);
+  if (changed === undefined) return undefined;
+  return {
+    kind: 'evidence-refused',
+    message: `\`${changed.path}\` was changed after it was made: an approval counts for the bytes that were shown`,
+    next: `\`orchestrate run --ticket ${run.ticket}\` makes it again and asks again`,
     canRetry: false,
   };
 };

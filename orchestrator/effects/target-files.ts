@@ -38,11 +38,11 @@ export const openTargetFiles = async (
     }
     return digests;
   };
-  const present = new Map<string, boolean>();
-  const isThere = (root: string): boolean => {
-    const known = present.get(root) ?? existsSync(root);
-    present.set(root, known);
-    return known;
+  // Asked of every target: the disk is looked at once, before anything is made.
+  let missing: boolean | undefined;
+  const isMissing = (): boolean => {
+    missing ??= !existsSync(options.root());
+    return missing;
   };
   const ticketFile = ticketFileOf(options);
   const inputs = (target: Target): readonly string[] => {
@@ -53,7 +53,7 @@ export const openTargetFiles = async (
   return {
     inputs,
     digest: (path) => (path === ticketFile ? digestOfTicket(options, path) : current().digest(path)),
-    isGone: () => !isThere(options.root()) && options.isOver(),
+    isGone: () => isMissing() && options.isOver(),
     learned: () => [...byRoot.values()].some((digests) => digests.learned()),
   };
 };

@@ -6,7 +6,7 @@ import { judgeVerdict, type VerdictAnswer } from '../gates/verdict.js';
 import { criticHeader, criticRecord } from '../state/documents.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
 import { frozenFolder } from './freeze.js';
-import { subjectDigest } from './gates.js';
+import { subjectDigest } from './gate-answer.js';
 import { targetsBetween } from './graph.js';
 import { MOVED, recordFailure, stateOf, type TicketRun } from './ticket-run.js';
 

@@ -12,13 +12,14 @@ const withoutSlashes = (glob: string): string => {
   return glob.slice(0, end);
 };
 
-/** Does the path match one of the globs? A glob that names a folder (`src` or `src/`) stands for all that is below it. */
+/** Does the path match one of the globs? A glob that names a folder stands for all that is below it, `src/` for nothing else. */
 export const pathMatcher = (globs: readonly string[]): ((path: string) => boolean) => {
   const matchers = globs.flatMap((glob) => {
     const trimmed = literalParentheses(withoutSlashes(glob));
     // `/` names no path of a tree.
     if (trimmed === '') return [];
-    return [picomatch(trimmed, OPTIONS), picomatch(`${trimmed}/**`, OPTIONS)];
+    const below = picomatch(`${trimmed}/**`, OPTIONS);
+    return glob.endsWith('/') ? [below] : [picomatch(trimmed, OPTIONS), below];
   });
   return (path) => matchers.some((matches) => matches(path));
 };
@@ -34,13 +35,20 @@ export const outsideOf = (paths: readonly string[], globs: readonly string[]): s
  * filled in, deep, shallow and with none; what cannot be shown is not contained.
  */
 export const isContained = (inner: string, outer: readonly string[]): boolean => {
-  const trimmed = withoutSlashes(inner);
-  if (outer.some((glob) => withoutSlashes(glob) === trimmed)) return true;
-  if (trimmed === '' || /[[\]{}()?!\\]/.test(trimmed) || trimmed.split('/').includes('..')) return false;
-  const probes = probesOf(trimmed);
+  const wanted = belowFolder(inner);
+  if (wanted === '') return false;
+  if (outer.some((glob) => belowFolder(glob) === wanted)) return true;
+  if (/[[\]{}()?!\\]/.test(wanted) || wanted.split('/').includes('..')) return false;
+  const probes = probesOf(wanted);
   // One glob must match them all: two that share them out say nothing about the names between. Of a glob with `?` or
   // `[…]` a few names say nothing either.
   return outer.some((glob) => !/[?[\]]/.test(glob) && probes.every(pathMatcher([glob])));
+};
+
+/** `src/` as `src/**`, which means the same. */
+const belowFolder = (glob: string): string => {
+  const trimmed = withoutSlashes(glob);
+  return trimmed === glob || trimmed === '' ? trimmed : `${trimmed}/**`;
 };
 
 /** Names that no sane glob spells out, unlike each other, so that only a wildcard can match them all. */

@@ -28,12 +28,15 @@ export const branchHead = async (
   paths: RepositoryPaths,
   branch: string,
 ): Promise<Result<string | undefined>> => {
+  const ref = `refs/heads/${branch}`;
+  // The pattern `a` finds `a/b` as well.
   const listed = await runForText(git, {
-    args: ['for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`],
+    args: ['for-each-ref', '--format=%(refname) %(objectname)', ref],
     gitDir: paths.gitDir,
   });
   if (!listed.ok) return listed;
-  return ok(listed.value === '' ? undefined : listed.value);
+  const line = listed.value.split('\n').find((text) => text.startsWith(`${ref} `));
+  return ok(line?.slice(ref.length + 1));
 };
 
 export interface ContainmentQuestion {
@@ -78,12 +81,22 @@ const searchBelow = async (
     const heads = await fetchBranches(remote, gitDir, branches);
     if (!heads.ok) return heads;
     for (const [branch, head] of heads.value) {
-      for (const commit of commits) if (await isAncestor(remote.git, gitDir, commit, head)) return ok(branch);
+      if (await containsOne(remote.git, gitDir, commits, head)) return ok(branch);
     }
     return ok(undefined);
   } finally {
     rmSync(gitDir, { recursive: true, force: true });
   }
+};
+
+const containsOne = async (
+  git: Git,
+  gitDir: string,
+  commits: readonly string[],
+  head: string,
+): Promise<boolean> => {
+  for (const commit of commits) if (await isAncestor(git, gitDir, commit, head)) return true;
+  return false;
 };
 
 /** Reads the objects of the user's repository and of the store, and writes its own. */

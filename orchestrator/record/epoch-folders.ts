@@ -6,8 +6,8 @@ import type { DocumentPointer } from '../model/event.js';
 import type { Pipeline } from '../model/pipeline.js';
 import type { RunState } from '../machine/run-state.js';
 import { crossing } from '../state/crossing.js';
-import { replaceFile, writeOnce } from '../state/files.js';
-import { isRegularFile, isThere, shareFile, shareFolder } from '../state/folders.js';
+import { replaceFile, syncFolder, writeOnce } from '../state/files.js';
+import { isRegularFile, isThere, shareFile, shareFolder, syncTree } from '../state/folders.js';
 import { nextActionDocument } from '../state/next-action.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import { downstreamOf } from './epoch-plan.js';
@@ -38,6 +38,9 @@ export const stageFolders = (directory: RunDirectory, staged: string, beginning:
   shareChildren(directory, children, beginning.run);
   shareArtifacts(directory.artifacts, artifacts, beginning.run);
   shareNotes(join(directory.artifacts, 'notes'), join(artifacts, 'notes'), beginning);
+  // What children left was not synced when it was written either.
+  syncFolder(children);
+  syncTree(artifacts);
 };
 
 const writeDocuments = (state: string, { key, pipeline, run }: Beginning): void => {

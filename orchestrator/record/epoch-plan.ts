@@ -22,7 +22,7 @@ import { targetState, type RunState } from '../machine/run-state.js';
 import type { TargetState } from '../machine/target-machine.js';
 import { criticHeader, criticRecord } from '../state/documents.js';
 
-export const REBUILD_REASON = 'rebuild was asked for';
+const REBUILD_REASON = 'rebuild was asked for';
 
 export interface EpochRequest {
   readonly pipeline: Pipeline;

@@ -17,7 +17,7 @@ import type { Pipeline } from '../model/pipeline.js';
 import { applyLine, emptyRun, type RunState } from '../machine/run-state.js';
 import { crossing } from '../state/crossing.js';
 import { replaceFile, syncFolder } from '../state/files.js';
-import { isThere, moveEntry, removeFolder, shareFile, syncTree } from '../state/folders.js';
+import { isThere, moveEntry, removeFolder, shareFile } from '../state/folders.js';
 import { composeJournal, journalBytes, type Composed } from '../state/journal.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import { EPOCH_FOLDERS, stageFolders } from './epoch-folders.js';
@@ -79,8 +79,8 @@ export const beginEpoch = (directory: RunDirectory, next: NextEpoch): readonly J
     stageFolders(directory, staged, { ...next, run });
     replaceFile(join(staged, 'journal.jsonl'), text, { sync: true });
     archiveJournal(directory, next.epoch);
-    for (const epoch of [next.epoch, next.epoch + 1]) syncTree(temporaryFolder(directory, epoch));
-    syncFolder(join(directory.path, 'epochs'));
+    for (const folder of [temporaryFolder(directory, next.epoch), staged, join(directory.path, 'epochs')])
+      syncFolder(folder);
     crossing('rebuild staged');
   } catch (error) {
     discard(directory, marker);

@@ -17,7 +17,7 @@ export interface TargetFiles {
 
 export type Freshness =
   | { readonly kind: 'fresh' }
-  /** Out of date, but a latch: reported, not made again. */
+  /** Out of date, but a latch, or without the tree that it was made in: reported, not made again. */
   | { readonly kind: 'held'; readonly reason: string }
   | { readonly kind: 'stale'; readonly reason: string }
   /** At rest until something outside happens. */
@@ -93,6 +93,7 @@ export const freshnessOf = (target: Target, run: RunState, files: TargetFiles, n
     case 'done': {
       const reason = changeOf(target, run, files, context);
       if (reason === undefined) return { kind: 'fresh' };
+      if (files.isGone()) return { kind: 'held', reason: `${reason}, but the tree was cleaned away` };
       return target.latch ? { kind: 'held', reason } : { kind: 'stale', reason };
     }
   }

@@ -123,8 +123,36 @@ describe('approve', () => {
     const { code, stderr } = await approveWith(rig, digest);
     expect(code).toBe(4);
     expect(stderr).toContain('plan.md');
-    expect((await rig.run(['run', '320'])).code).not.toBe(0);
+    // Rejected, it is made again.
+    expect((await rig.run(['reject', '320', 'plan', '--digest', digest, '--note', 'somebody changed it'])).code).toBe(0);
+    const again = await waiting(rig);
+    expect(again.digest).not.toBe(digest);
     expect(existsSync(join(rig.dir, 'behind'))).toBe(false);
+  });
+
+  test('files that a command made: the answer is for their bytes; changed after it, they are refused and made again', async () => {
+    const rig = createRig();
+    initRepository(rig, {
+      'targets.yaml': `targets:
+  build: { command: echo built > app.out, outputs: [app.out], gates: [approval: person] }
+  deploy: { needs: [build], command: cp app.out ${rig.dir}/deployed }
+`,
+    });
+    const ask = async (): Promise<string> => {
+      const ended = await rig.run(['run', 'x']);
+      expect(ended).toMatchObject({ code: 3, stderr: '' });
+      expect(ended.stdout).toContain('waiting for a person: look at `app.out` (`orchestrate logs --ticket x build`), then\n');
+      return printed(ended).approve;
+    };
+    expect((await rig.run((await ask()).split(' '))).code).toBe(0);
+    rig.write({ 'app.out': 'evil' });
+    const { code, stderr } = await rig.run(['run', 'x']);
+    expect(code).toBe(4);
+    expect(stderr).toContain('`app.out` was changed after it was made');
+    expect(rig.has('../deployed')).toBe(false);
+    expect((await rig.run((await ask()).split(' '))).code).toBe(0);
+    expect((await rig.run(['run', 'x'])).code).toBe(0);
+    expect(rig.read('../deployed')).toBe('built\n');
   });
 
   test('nothing that runs inside a worker can answer', async () => {

@@ -34,6 +34,9 @@ describe('demo', () => {
     expect(workers.filter((line) => !line.includes('scripted worker, not a model'))).toEqual([]);
     expect(stdout).toMatch(/9 of 9 targets are up to date\n\nLook next\n {2}orchestrate -C repo status --ticket 320/);
 
+    const status = JSON.parse((await rig.run(['status', '320', '--json'])).stdout) as { readonly targets: readonly { readonly summary: readonly string[] }[] };
+    for (const number of [2, 3, 4, 8]) expect(status.targets[number]?.summary[0]).toMatch(/^scripted worker, not a model: /);
+
     // What it says next is true, word by word.
     const next = [...stdout.matchAll(/^ {2}orchestrate (\S.*?)(?: {3,}.*)?$/gm)].map(([, words]) => words ?? '');
     expect(next).toHaveLength(4);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { critic, initWithAgents, REJECT } from '../helpers/fake-agents.js';
 import { createRig, contents, initRepository, makeGate, until, type Ended, type Rig } from '../helpers/rig.js';
 
@@ -6,17 +6,24 @@ const json = ({ stdout }: Ended): unknown => JSON.parse(stdout);
 
 const NAMES = ['read-init-d', 'ticket', 'approved-plan', 'implementation-diff', 'adversarial-review', 'commit', 'push', 'land', 'post-mortem'];
 
-/** A ticket that went through two rounds and landed. */
-const shipped = async (): Promise<Rig> => {
-  const rig = createRig();
+/** A ticket that went through two rounds and landed, with a directive that nobody has read; looking changes nothing. */
+let shipped: Rig;
+const ends: (() => void)[] = [];
+
+beforeAll(async () => {
+  const rig = createRig((end) => ends.push(end));
   initWithAgents(rig, { critic: critic(`if (process.env.ORCHESTRATE_ROUND === '1') { ${REJECT} } returned.usage = { inputTokens: 1200, outputTokens: 34, costUsd: 0.5 }; console.log('read all'); console.error('careful');`) });
   expect((await rig.run(['run', '320'])).code).toBe(0);
   expect((await rig.run(['tell', '320', 'mind the gap'])).code).toBe(0);
-  return rig;
-};
+  shipped = rig;
+});
+
+afterAll(() => {
+  for (const end of ends) end();
+});
 
 test('every command that looks prints one JSON document with --json, plain text without, and changes nothing', async () => {
-  const rig = await shipped();
+  const rig = shipped;
   const before = contents(rig.repo);
   const commands = [
     ['status'], ['status', '320'], ['boot', '320'], ['logs', '320', 'adversarial-review'], ['explain', '320'],
@@ -35,7 +42,7 @@ test('every command that looks prints one JSON document with --json, plain text 
 });
 
 test('status tells target by target what CLI.md promises; what no worker reported is null, never 0', async () => {
-  const rig = await shipped();
+  const rig = shipped;
   const view = json(await rig.run(['status', '--ticket', '320', '--json'])) as {
     readonly targets: readonly Record<string, unknown>[];
     readonly context: Record<string, unknown>;
@@ -57,7 +64,7 @@ test('status tells target by target what CLI.md promises; what no worker reporte
 });
 
 test('boot prints the five documents from 00 to 99, then what no boot has read, and counts the tokens', async () => {
-  const rig = await shipped();
+  const rig = shipped;
   const { stdout } = await rig.run(['boot', '320']);
   const headings = [...stdout.matchAll(/^==> (\S+)( \(unread\))? <==$/gm)].map(([line]) => line);
   expect(headings).toEqual([
@@ -71,7 +78,7 @@ test('boot prints the five documents from 00 to 99, then what no boot has read, 
 });
 
 test('graph draws every target and edge in each format; with a ticket, by status', async () => {
-  const rig = await shipped();
+  const rig = shipped;
   const draw = async (...args: string[]): Promise<string> => (await rig.run(['graph', ...args])).stdout;
   for (const name of NAMES) expect(await draw()).toContain(name);
   const mermaid = await draw('--format', 'mermaid');

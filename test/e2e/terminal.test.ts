@@ -84,6 +84,16 @@ describe.skipIf(TERMINAL === undefined)('at a terminal (skipped without `script`
     expect(answersIn(rig)).toEqual([expect.objectContaining({ answer: 'approved', how: 'tty' })]);
   });
 
+  test('an airlock on plain files shows them by digest, and the end of the output', async () => {
+    const rig = createRig();
+    initRepository(rig, { 'targets.yaml': 'targets: { build: { command: "echo built > app.out; echo all good", outputs: [app.out], gates: [approval: person] } }\n' });
+    const running = rig.start(['run', 'x'], { terminal: true });
+    await asks(running, PROMPT);
+    expect(screen(running)).toMatch(/\| app\.out sha256:[0-9a-f]{64}\r?\n\|\r?\n\| all good\r?\n/);
+    running.type('approve\r');
+    expect((await running.ended).code).toBe(0);
+  });
+
   test.each([
     ['run', PROMPT],
     ['approve', /exactly these bytes: $/],

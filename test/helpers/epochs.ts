@@ -29,7 +29,7 @@ import {
 } from './core.js';
 
 export const PLAN = 'the plan\n';
-export const DIFF = 'the diff\n';
+const DIFF = 'the diff\n';
 
 /**
  *  ticket --> plan (approval) --> diff --> review --> commit --> push

@@ -22,7 +22,7 @@ export const quickTicket = (rig: Rig, options: QuickOptions = {}): void => {
     'tickets/1.md': '---\ntitle: The answer\nacceptance: [it is 42]\n---\nWrite the answer into src/answer.txt.\n',
     'targets.yaml': `name: quick
 extends: builtin
-env: [AGENT_LOG]
+env: [AGENT_LOG, GATED, GATE, WRONG_ROUNDS]
 workers:
   archaeologist: ${worker}
   builder: ${worker}
@@ -47,6 +47,9 @@ ${options.targets ?? ''}`,
 
 /** What `rig.run` needs in its environment, so that the agents' lines are found. */
 export const quickEnv = (rig: Rig): Record<string, string> => ({ AGENT_LOG: join(rig.dir, 'agents.log') });
+
+/** Starts in `agents.log`: a worker that was waited for again has one line, one that was started again two. */
+export const agentStarts = (rig: Rig): string[] => linesOf(join(rig.dir, 'agents.log'));
 
 const linesOf = (path: string): string[] =>
   existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter((line) => line !== '') : [];

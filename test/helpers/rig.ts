@@ -14,6 +14,7 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -85,11 +86,24 @@ export interface Event {
   readonly [key: string]: unknown;
 }
 
-/** A test folder; after the test its processes are ended and it is removed. */
-export const createRig = (): Rig => {
+/** What V8 compiled and what the loader validated: names are digests, so tests may share it, and each need not make it again. */
+const sharedCache = (): string => {
+  if (cache !== undefined) return cache;
+  const made = mkdtempSync(join(tmpdir(), 'orchestrate-e2e-cache-'));
+  process.once('exit', () => rmSync(made, { recursive: true, force: true }));
+  cache = made;
+  return made;
+};
+
+let cache: string | undefined;
+
+/** A test folder; after the test (or when `onEnd` says so) its processes are ended and it is removed. */
+export const createRig = (onEnd: (clean: () => void) => void = onTestFinished): Rig => {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'orchestrate-e2e-')));
   const [home, repo, bin, tmp] = ['home', 'repo', 'bin', 'tmp'].map((name) => join(dir, name)) as [string, string, string, string];
   for (const folder of [home, bin, tmp]) mkdirSync(folder);
+  mkdirSync(join(home, 'orchestrate'), { mode: 0o700 });
+  symlinkSync(sharedCache(), join(home, 'orchestrate', 'cache'));
   writeFileSync(join(home, '.gitconfig'), '[user]\n\tname = Ada Lovelace\n\temail = ada@example.com\n');
   const env = {
     PATH: `${bin}:${process.env['PATH'] ?? '/usr/bin:/bin'}`,
@@ -105,7 +119,7 @@ export const createRig = (): Rig => {
   const gitIn = (folder: string, ...args: string[]): string =>
     execFileSync('git', args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
   const processes = (): readonly number[] => pidsWith(`HOME=${home}`);
-  onTestFinished(() => {
+  onEnd(() => {
     for (const pid of processes()) endProcess(pid);
     execFileSync('chmod', ['-R', 'u+rwX', dir], { stdio: 'ignore' });
     rmSync(dir, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -79,7 +79,6 @@ describe('B1: the documents first, in lexical order, then the journal; nothing i
   test('nothing on the disk changes, also after a crash that left something to mend', () => {
     const run = full();
     writeFileSync(run.directory.journal, `${readFileSync(run.directory.journal, 'utf8')}{"torn`);
-    truncateSync(path(run, '99_next_action.md'), 0);
     rmSync(path(run, '99_next_action.md'));
     const before = picture(run.directory.path);
     expect(run.boot().torn).toBe(6);
@@ -296,11 +295,4 @@ test('who only looks while somebody runs the ticket sees one moment of it, and i
   expect(booted.run.seq).toBe(4);
   expect(booted.documents.map(({ name }) => name)).toContain('10_ticket.md');
   writer.close();
-});
-
-test('a folder that is named like a document is no document of ours', () => {
-  const run = record(begin(), open320);
-  mkdirSync(join(run.directory.state, 'x.txt'));
-  expect(existsSync(join(run.directory.state, 'x.txt'))).toBe(true);
-  expect(run.boot().documents).toHaveLength(2);
 });

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { ChildEnd } from '../../orchestrator/model/child.js';
+import { policyOf, type Policy } from '../../orchestrator/scheduler/policy.js';
+
+const ENDS: readonly [ChildEnd, Policy['kind'], string][] = [
+  [{ kind: 'exited', code: 0 }, 'succeeded', ''],
+  [{ kind: 'exited', code: 1 }, 'retry', 'exit status 1'],
+  [{ kind: 'exited', code: 137 }, 'retry', 'exit status 137'],
+  [{ kind: 'signalled', signal: 'SIGKILL' }, 'retry', 'ended by signal SIGKILL'],
+  [{ kind: 'idle-timeout', idleMs: 600_000 }, 'retry', 'no output for 600 s, so it was ended'],
+  [{ kind: 'timeout', timeoutMs: 1_500 }, 'retry', 'not finished after 1.5 s, so it was ended'],
+  [{ kind: 'stopped', by: 'SIGINT' }, 'interrupted', 'stopped by SIGINT'],
+  [{ kind: 'lost', detail: 'the machine was started again' }, 'retry', 'its end is not known: the machine was started again'],
+  [{ kind: 'not-started', detail: 'no such program' }, 'fail', 'could not be started: no such program'],
+  [{ kind: 'usage-limit', resetAt: '2026-01-01T00:00:00.000Z' }, 'pause', "the provider's usage limit is reached"],
+  [{ kind: 'usage-limit' }, 'pause', "the provider's usage limit is reached"],
+  [{ kind: 'auth', detail: 'token expired' }, 'fail', 'not logged in: token expired'],
+  [{ kind: 'overloaded', detail: '529' }, 'retry', 'the provider is overloaded: 529'],
+  [{ kind: 'contract', problems: ['a', 'b'] }, 'retry', 'what it returned is not valid: a; b'],
+  [{ kind: 'empty' }, 'retry', 'exit status 0, but it produced nothing'],
+];
+
+test.each(ENDS)('%j: %s', (end, kind, message) => {
+  const policy = policyOf(end);
+  expect(policy.kind).toBe(kind);
+  if (policy.kind !== 'succeeded') expect(policy.message).toBe(message);
+});
+
+test('only an exit with status 0 is success', () => {
+  expect(ENDS.filter(([end]) => policyOf(end).kind === 'succeeded').map(([end]) => end)).toEqual([{ kind: 'exited', code: 0 }]);
+});
+
+test('what trying again cannot help says what does', () => {
+  for (const [end] of ENDS) {
+    const policy = policyOf(end);
+    if (policy.kind === 'fail') expect(policy.next).toContain('orchestrate run');
+  }
+});
+
+test('a limit pauses until its reset time, or until somebody tries', () => {
+  expect(policyOf({ kind: 'usage-limit', resetAt: '2026-01-01T00:00:00.000Z' })).toMatchObject({ until: '2026-01-01T00:00:00.000Z' });
+  expect(policyOf({ kind: 'usage-limit' })).toMatchObject({ until: null });
+});
