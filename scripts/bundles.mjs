@@ -10,7 +10,7 @@ import { build } from 'esbuild';
  * Packages with a bundle of their own, `dist/vendor/NAME.cjs`, loaded when they are first required: a run that finds everything
  * up to date then neither reads them nor unpacks their code cache (4 of 10 ms, measured).
  */
-const VENDORS = ['yaml', 'zod', 'execa', 'picomatch'];
+const VENDORS = ['yaml', 'zod', 'execa', 'picomatch', 'xstate'];
 
 const WRAPPER_START = '(function (exports, require, module, __filename, __dirname) {';
 const WRAPPER_END = '\n})';

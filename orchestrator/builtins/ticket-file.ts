@@ -53,10 +53,18 @@ const EXAMPLE =
 const readInside = (root: string, path: string, id: string): string => {
   const real = realPath(join(root, path));
   if (real === undefined) {
-    throw invalid(path, `ticket \`${id}\` is not known: there is no such file`, `write \`${path}\`, or name another ticket`);
+    throw invalid(
+      path,
+      `ticket \`${id}\` is not known: there is no such file`,
+      `write \`${path}\`, or name another ticket`,
+    );
   }
   if (!real.startsWith(realpathSync(root) + sep)) {
-    throw invalid(path, 'the ticket file leads out of the repository', 'put the file itself there, not a link');
+    throw invalid(
+      path,
+      'the ticket file leads out of the repository',
+      'put the file itself there, not a link',
+    );
   }
   const text = readText(real, path);
   if (text.trim() === '') throw invalid(path, 'the ticket file is empty', EXAMPLE);
@@ -68,7 +76,8 @@ const realPath = (full: string): string | undefined => {
   try {
     return realpathSync(full);
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return undefined;
     throw error;
   }
 };
@@ -77,10 +86,15 @@ const readText = (real: string, path: string): string => {
   if (!lstatSync(real).isFile()) throw invalid(path, 'it is not a regular file', 'put a Markdown file there');
   const bytes = readFileSync(real);
   if (bytes.length > TICKET_BYTES) {
-    throw invalid(path, `the ticket is ${bytes.length} bytes long; at most ${TICKET_BYTES} fit into a prompt`, 'shorten it and point to files for the rest');
+    throw invalid(
+      path,
+      `the ticket is ${bytes.length} bytes long; at most ${TICKET_BYTES} fit into a prompt`,
+      'shorten it and point to files for the rest',
+    );
   }
   const text = bytes.toString('utf8');
-  if (!Buffer.from(text).equals(bytes)) throw invalid(path, 'the ticket is not UTF-8 text', 'save it as UTF-8');
+  if (!Buffer.from(text).equals(bytes))
+    throw invalid(path, 'the ticket is not UTF-8 text', 'save it as UTF-8');
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
 };
 
@@ -128,7 +142,8 @@ const valueOf = (document: ReturnType<typeof parseDocument>, path: string): unkn
 
 const titleOf = ({ values, where }: Head): string => {
   const title = values['title'];
-  if (typeof title !== 'string' && typeof title !== 'number') throw invalid(where('title'), 'the front matter has no `title:`', EXAMPLE);
+  if (typeof title !== 'string' && typeof title !== 'number')
+    throw invalid(where('title'), 'the front matter has no `title:`', EXAMPLE);
   const text = oneLine(String(title));
   if (text === '') throw invalid(where('title'), 'the `title:` is empty', EXAMPLE);
   return text;

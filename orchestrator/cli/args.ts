@@ -22,7 +22,9 @@ const closest = createSuggest();
 const usage = (message: string, next: string): Problem => new Problem({ kind: 'usage', message, next });
 
 /** Takes `-C DIR` out, wherever it stands before `--`. */
-const takeDirectories = (argv: readonly string[]): { readonly directories: string[]; readonly rest: string[] } => {
+const takeDirectories = (
+  argv: readonly string[],
+): { readonly directories: string[]; readonly rest: string[] } => {
   const directories: string[] = [];
   const rest: string[] = [];
   for (let index = 0; index < argv.length; index += 1) {
@@ -47,17 +49,25 @@ export const parseCommandLine = (argv: readonly string[]): Invocation => {
   const { directories, rest } = takeDirectories(argv);
   const at = rest.findIndex((word) => !word.startsWith('-'));
   const word = rest[at];
-  if (word === undefined) throw usage(`no command in \`${rest.join(' ')}\``, 'orchestrate --help lists the commands');
+  if (word === undefined)
+    throw usage(`no command in \`${rest.join(' ')}\``, 'orchestrate --help lists the commands');
   if (!isCommand(word)) {
     const near = closest(word, Object.keys(COMMANDS));
-    throw usage(`unknown command \`${word}\``, near === undefined ? 'orchestrate --help lists the commands' : `did you mean \`${near}\`?`);
+    throw usage(
+      `unknown command \`${word}\``,
+      near === undefined ? 'orchestrate --help lists the commands' : `did you mean \`${near}\`?`,
+    );
   }
   const spec: CommandSpec = COMMANDS[word];
   const flags: Record<string, Flag> = { ...spec.flags, ...GLOBAL_FLAGS };
   const parsed = parseFlags(word, [...rest.slice(0, at), ...rest.slice(at + 1)], flags);
   const { ticket, json, debug, help, ...others } = parsed.values;
   const named = toList(ticket);
-  const placed = placePositionals(word, spec, named.length > 0, parsed.positionals);
+  const given = new Set([
+    ...(named.length > 0 ? ['ticket'] : []),
+    ...(others['target'] === undefined ? [] : ['target']),
+  ]);
+  const placed = placePositionals(word, spec, given, parsed.positionals);
   return {
     name: word,
     directories,
@@ -102,8 +112,13 @@ const flagProblem = (name: CommandName, message: string, known: readonly string[
   if (unknown === undefined) return usage(message.split('\n')[0]?.replace(/\.$/, '') ?? message, help);
   const near = closest(unknown.replace(/^-+/, ''), known);
   const { positionals }: CommandSpec = COMMANDS[name];
-  const otherwise = positionals.includes('text') ? `${help}; text that begins with \`-\` comes after \`--\`` : help;
-  return usage(`\`${name}\` has no option \`${unknown}\``, near === undefined ? otherwise : `did you mean \`--${near}\`?`);
+  const otherwise = positionals.includes('text')
+    ? `${help}; text that begins with \`-\` comes after \`--\``
+    : help;
+  return usage(
+    `\`${name}\` has no option \`${unknown}\``,
+    near === undefined ? otherwise : `did you mean \`--${near}\`?`,
+  );
 };
 
 interface Placed {
@@ -115,11 +130,12 @@ interface Placed {
 const placePositionals = (
   name: CommandName,
   spec: CommandSpec,
-  hasTicket: boolean,
+  given: ReadonlySet<string>,
   words: readonly string[],
 ): Placed => {
-  const slots = spec.positionals.filter((slot) => slot !== 'ticket' || !hasTicket);
-  if (name === 'run' && !hasTicket) return { tickets: words };
+  // What a flag gave is not expected again: two targets where one is meant are refused as well.
+  const slots = spec.positionals.filter((slot) => !given.has(slot));
+  if (name === 'run' && !given.has('ticket')) return { tickets: words };
   if (slots.at(-1) === 'text') {
     const before = slots.slice(0, -1);
     return {
@@ -128,7 +144,10 @@ const placePositionals = (
     };
   }
   if (words.length > slots.length) {
-    throw usage(`\`${name}\` does not know what to do with \`${words[slots.length] ?? ''}\``, `orchestrate ${name} --help`);
+    throw usage(
+      `\`${name}\` does not know what to do with \`${words[slots.length] ?? ''}\``,
+      `orchestrate ${name} --help`,
+    );
   }
   const byName = new Map(slots.map((slot, index) => [slot, words[index]]));
   const ticket = byName.get('ticket');

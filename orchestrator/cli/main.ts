@@ -43,7 +43,10 @@ export const main = async (argv: readonly string[], options: MainOptions): Promi
     debug = invocation.debug;
     directories = invocation.directories;
     if (invocation.help) return await help(io, invocation.name);
-    const session = openSession(io, requestOf(invocation), { packageRoot: options.packageRoot, clock: systemClock });
+    const session = openSession(io, requestOf(invocation), {
+      packageRoot: options.packageRoot,
+      clock: systemClock,
+    });
     return await RUN[invocation.name](session);
   } catch (error) {
     return fail(io, error, { debug, json: argv.includes('--json'), directories });

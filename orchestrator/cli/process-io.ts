@@ -1,4 +1,4 @@
-import { fstatSync, writeSync } from 'node:fs';
+import { fstatSync, statSync, writeSync } from 'node:fs';
 // Loaded when it is first used (launcher/lazy-require.ts); a dynamic import would have Node warn on the terminal.
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
@@ -58,7 +58,8 @@ const ask = (question: string): Promise<string | undefined> => {
 /** Asked only when somebody wants to know: `isatty` loads the network's streams, which costs five milliseconds. */
 const isTerminal = (fd: 0 | 1 | 2): boolean => {
   try {
-    return fstatSync(fd).isCharacterDevice() && isatty(fd);
+    const stat = fstatSync(fd);
+    return stat.isCharacterDevice() && stat.rdev !== statSync('/dev/null').rdev && isatty(fd);
   } catch {
     return false;
   }

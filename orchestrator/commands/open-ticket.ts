@@ -22,11 +22,14 @@ import { makeRunDirectory, runDirectory, type RunDirectory } from '../state/run-
 import type { Workspace } from '../effects/workspace.js';
 import { isoTime } from '../model/clock.js';
 import { notePipeline, openedEvent } from './pipeline-record.js';
+import { requireWorld } from './world.js';
 import { pipelineFor, refuseLinks, type Loaded, type Session } from './session.js';
 
 /** One ticket that this process holds. */
 export interface OpenTicket {
   readonly run: TicketRun;
+  /** Journal line at which this process took over; 0 for a new ticket. */
+  readonly resumedAt: number;
   readonly close: () => void;
 }
 
@@ -59,13 +62,15 @@ export const openTicket = async (session: Session, options: OpenOptions): Promis
     const found = boot(directory, key);
     const { pipeline } = options.loaded;
     requireSameNextAction(directory, found, options.loaded, key);
+    if (options.rebuild === undefined) await requireWorld(session, paths, found.run, pipeline);
+    const resumedAt = found.run.seq;
     const booted = options.rebuild === finished ? found : await rebuilt(session, directory, found, options);
     const recorder = openRecorder({ directory, key, booted, pipeline, clock: session.clock, onLine: options.onLine });
     if (booted.torn > 0) options.onNote(`a torn journal line of ${booted.torn} bytes was dropped: a crash left it`);
     openRun(session, paths, recorder, options);
     readInbox(recorder);
     const run = await ticketRun(session, options, recorder);
-    return { run, close: () => closeTicket(recorder, lock) };
+    return { run, resumedAt, close: () => closeTicket(run, lock) };
   } catch (error) {
     lock.release();
     throw error;
@@ -90,10 +95,10 @@ const rebuilt = async (session: Session, directory: RunDirectory, booted: Booted
   return begun.booted;
 };
 
-const closeTicket = (recorder: Recorder, lock: Lock): void => {
+const closeTicket = ({ recorder, files }: TicketRun, lock: Lock): void => {
   try {
     recorder.writeNextAction();
-    recorder.close();
+    recorder.close(files.learned());
   } finally {
     lock.release();
   }

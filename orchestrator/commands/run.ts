@@ -3,6 +3,7 @@ import { EXIT_CODE, exitCodeOf, Problem, type Failure, type FailureKind } from '
 import type { RepositoryPaths } from '../model/git.js';
 import { requireTicketId } from '../model/ticket.js';
 import { targetState } from '../machine/run-state.js';
+import { writeProblem } from '../state/files.js';
 import { effectsOf } from '../effects/table.js';
 import { newHalt, type Halt, type TicketRun } from '../effects/ticket-run.js';
 import { isGivenUp, summaryOf } from '../record/next.js';
@@ -10,7 +11,8 @@ import { trackerOf } from '../record/tracker.js';
 import { freshnessOf, type Freshness } from '../scheduler/freshness.js';
 import { runScheduler, type SchedulerOutcome } from '../scheduler/scheduler.js';
 import { dryRun } from './explain.js';
-import { loadFor, openTicket } from './open-ticket.js';
+import { loadFor, openTicket, type OpenTicket } from './open-ticket.js';
+import { sleepUntil } from './sleep-until.js';
 import { preflight } from './preflight.js';
 import { reporterFor, type Reporter } from './reporter.js';
 import { flagSet, flagText, repositoryOf, type Loaded, type Session } from './session.js';
@@ -48,11 +50,20 @@ export const run = async (session: Session): Promise<number> => {
   const signals = stopOnSignal(session.io, halt, running);
   try {
     const world = { limit: pLimit(jobs), halt, running, reporter: reporterFor(session), paths };
-    const codes = await Promise.all([...loaded].map(([ticket, of]) => oneTicketRun(session, ticket, of, world)));
+    const codes = await allOf([...loaded].map(([ticket, of]) => oneTicketRun(session, ticket, of, world)));
     return signals.caught() === undefined ? worst(codes) : EXIT_CODE.interrupted;
   } finally {
     signals.unsubscribe();
   }
+};
+
+/** Waits for every ticket, also when one of them met a fault of ours: the others end and write down where they are. */
+const allOf = async (runs: readonly Promise<number>[]): Promise<number[]> => {
+  const settled = await Promise.allSettled(runs);
+  return settled.map((result) => {
+    if (result.status === 'fulfilled') return result.value;
+    throw result.reason;
+  });
 };
 
 const requireUntil = (session: Session, all: readonly Loaded[]): void => {
@@ -82,9 +93,10 @@ const oneTicketRun = async (session: Session, ticket: string, loaded: Loaded, wo
   try {
     return await driveTicket(session, ticket, loaded, world);
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    reporter.problem(ticket, error.failure);
-    return exitCodeOf(error.failure);
+    const problem = error instanceof Problem ? error : writeProblem(error);
+    if (problem === undefined) throw error;
+    reporter.problem(ticket, problem.failure);
+    return exitCodeOf(problem.failure);
   }
 };
 
@@ -109,7 +121,7 @@ const driveTicket = async (session: Session, ticket: string, loaded: Loaded, wor
   reporter.opened(ticket, loaded.pipeline);
   if (isGivenUp(loaded.pipeline, open.run.recorder.run)) halt.halt('abandoned');
   try {
-    const outcome = await schedule(session, open.run, reporter);
+    const outcome = await scheduleWaiting(session, open.run, reporter);
     finishRun(open.run, outcome);
     return report(open.run, outcome, reporter);
   } finally {
@@ -118,13 +130,44 @@ const driveTicket = async (session: Session, ticket: string, loaded: Loaded, wor
   }
 };
 
+/** What a second run takes over, before it goes on. What is made again says why when it starts. */
+const noteResume = ({ run, resumedAt }: OpenTicket, reporter: Reporter): void => {
+  const { recorder, pipeline, ticket } = run;
+  const { done } = recorder.tracker;
+  if (resumedAt === 0 || done >= pipeline.targets.length) return;
+  reporter.note(ticket, `resuming at journal line ${resumedAt}: ${done} of ${pipeline.targets.length} targets are done and reused`);
+};
+
 const linkedHalt = (all: Halt): Halt => {
   const own = newHalt();
   return {
     halted: () => own.halted() || all.halted(),
     by: () => all.by() ?? own.by(),
     halt: own.halt,
+    resume: own.resume,
   };
+};
+
+/** With `--wait`, a provider's limit is slept through, by the wall clock, until it resets or a signal comes. */
+const scheduleWaiting = async (session: Session, run: TicketRun, reporter: Reporter): Promise<SchedulerOutcome> => {
+  for (;;) {
+    const outcome = await schedule(session, run, reporter);
+    const until = flagSet(session, 'wait') ? pausedUntil(run) : undefined;
+    if (until === undefined || run.abort.signal.aborted) return outcome;
+    reporter.note(run.ticket, `paused until ${new Date(until).toISOString()}; waiting`);
+    await sleepUntil(until, session.clock, run.abort.signal);
+    if (run.abort.signal.aborted) return outcome;
+    run.halt.resume('paused');
+    for (const [name, { value }] of run.recorder.run.targets) if (value === 'paused') run.revived.add(name);
+  }
+};
+
+/** The earliest reset among the paused targets; `undefined` when nothing is paused or no reset is known. */
+const pausedUntil = (run: TicketRun): number | undefined => {
+  const times = [...run.recorder.run.targets.values()]
+    .filter(({ value, context }) => value === 'paused' && context.until !== undefined)
+    .map(({ context }) => Date.parse(context.until ?? ''));
+  return times.length === 0 ? undefined : Math.min(...times);
 };
 
 const schedule = (session: Session, run: TicketRun, reporter: Reporter): Promise<SchedulerOutcome> => {

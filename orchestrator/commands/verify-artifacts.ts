@@ -9,7 +9,8 @@ import { BROKEN_JOURNAL, eachProblem, failed, held, untold, type Check } from '.
 import type { Seal } from './verify-evidence.js';
 import type { JournalReading } from './verify-journal.js';
 
-const NOTE = /^notes\/[^/]+\.md$/;
+/** Names that begin with a dot are halves of a write. */
+const NOTE = /^notes\/[^./][^/]*\.md$/;
 
 /** Sealed copies against their digests: the plan, the diff of the last seal and its pages, the ticket, the notes. */
 export const artifactChecks = (

@@ -8,7 +8,7 @@ import { nextActionOf } from '../record/next.js';
 import { trackerOf } from '../record/tracker.js';
 import { nextActionDocument, readNextAction } from '../state/next-action.js';
 import { DOCUMENTS, type RunDirectory } from '../state/run-dir.js';
-import { readCheckpoint } from '../record/checkpoint.js';
+import { parseCheckpoint, readCheckpoint } from '../record/checkpoint.js';
 import { BROKEN_JOURNAL, failed, held, untold, type Check } from './verify-check.js';
 import { stateDigest, type JournalReading } from './verify-journal.js';
 
@@ -163,12 +163,7 @@ interface StoredCheckpoint {
 export const storedCheckpoint = (path: string): StoredCheckpoint | 'damaged' | undefined => {
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   try {
-    // The seal, a newline, JSON.
-    const { head, run } = JSON.parse(readFileSync(path, 'utf8').slice(65)) as {
-      readonly head: StoredCheckpoint['head'];
-      readonly run: Omit<RunState, 'targets'> & { readonly targets: [] };
-    };
-    return { head, run: { ...run, targets: new Map(run.targets) } };
+    return parseCheckpoint(readFileSync(path, 'utf8'));
   } catch {
     return 'damaged';
   }

@@ -17,7 +17,7 @@ interface Note {
 const notesIn = (folder: string): Note[] =>
   existsSync(folder)
     ? readdirSync(folder)
-        .filter((name) => name.endsWith('.md'))
+        .filter((name) => name.endsWith('.md') && !name.startsWith('.'))
         .toSorted()
         .map((name) => ({ path: join(folder, name), text: readFileSync(join(folder, name), 'utf8') }))
     : [];

@@ -48,7 +48,9 @@ export const openTargetFiles = async (
   const inputs = (target: Target): readonly string[] => {
     if (ticketFile !== undefined && isTicketTarget(target)) return [ticketFile, ...target.inputs];
     if (expand === undefined || !target.inputs.some(isGlob)) return target.inputs;
-    return [...new Set(target.inputs.flatMap((path) => (isGlob(path) ? expand(options.root(), path) : [path])))];
+    return [
+      ...new Set(target.inputs.flatMap((path) => (isGlob(path) ? expand(options.root(), path) : [path]))),
+    ];
   };
   return {
     inputs,
@@ -58,7 +60,8 @@ export const openTargetFiles = async (
   };
 };
 
-const isTicketTarget = ({ recipe }: Target): boolean => recipe.kind === 'builtin' && recipe.builtin === 'ticket';
+const isTicketTarget = ({ recipe }: Target): boolean =>
+  recipe.kind === 'builtin' && recipe.builtin === 'ticket';
 
 const ticketFileOf = ({ pipeline, ticket }: TargetFilesOptions): string | undefined =>
   ticket === undefined || !pipeline.targets.some(isTicketTarget)

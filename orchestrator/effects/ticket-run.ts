@@ -18,6 +18,8 @@ export interface Halt {
   readonly halted: () => boolean;
   readonly by: () => string | undefined;
   readonly halt: (by: string) => void;
+  /** Takes a reason back that has passed; any other one stays. */
+  readonly resume: (by: string) => void;
 }
 
 export const newHalt = (): Halt => {
@@ -27,6 +29,9 @@ export const newHalt = (): Halt => {
     by: () => by,
     halt: (reason) => {
       by ??= reason;
+    },
+    resume: (reason) => {
+      if (by === reason) by = undefined;
     },
   };
 };
@@ -48,7 +53,7 @@ export interface TicketRun {
   readonly clock: Clock;
   readonly pipeline: Pipeline;
   readonly recorder: Recorder;
-  readonly files: TargetFiles;
+  readonly files: TargetFiles & { readonly learned: () => boolean };
   /** Children at once, over all tickets of this process. Held around a fork and its wait, and by nothing else. */
   readonly limit: LimitFunction;
   readonly halt: Halt;

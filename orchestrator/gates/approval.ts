@@ -5,7 +5,12 @@ import { isContained, outsideOf } from './paths.js';
 /** What a policy looks at: what a plan promises, or what a diff did. */
 export type PolicyCase =
   | { readonly kind: 'plan'; readonly plan: PlanPromise }
-  | { readonly kind: 'diff'; readonly paths: readonly string[]; readonly files: number; readonly lines: number };
+  | {
+      readonly kind: 'diff';
+      readonly paths: readonly string[];
+      readonly files: number;
+      readonly lines: number;
+    };
 
 /** Why a policy does not approve; empty when it does. A policy never guesses: a plan that promises no size is not approved. */
 export const policyObjections = (policy: ApprovalPolicy, subject: PolicyCase): string[] => {
@@ -22,7 +27,8 @@ export const policyObjections = (policy: ApprovalPolicy, subject: PolicyCase): s
 };
 
 const over = (unit: 'files' | 'lines', count: number | undefined, limit: number): string[] => {
-  if (count === undefined) return [`the plan does not say how many ${unit} it changes (\`${unit}:\` in its front matter)`];
+  if (count === undefined)
+    return [`the plan does not say how many ${unit} it changes (\`${unit}:\` in its front matter)`];
   return count > limit ? [`${count} ${unit} are more than the policy's ${limit}`] : [];
 };
 

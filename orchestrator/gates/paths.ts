@@ -54,7 +54,12 @@ const belowFolder = (glob: string): string => {
 /** Names that no sane glob spells out, unlike each other, so that only a wildcard can match them all. */
 const probesOf = (glob: string): string[] => {
   const filled = (deep: string, one: string): string => glob.replaceAll('**', deep).replaceAll('*', one);
-  const probes = [filled('zq~7/0w', 'zq~7'), filled('0w~z', '0w~z'), filled('.k~q', '.k~q'), filled('Y_y', 'Y_y')];
+  const probes = [
+    filled('zq~7/0w', 'zq~7'),
+    filled('0w~z', '0w~z'),
+    filled('.k~q', '.k~q'),
+    filled('Y_y', 'Y_y'),
+  ];
   // `**` also stands for no folder at all.
   return [...probes, glob.replaceAll('**/', '').replaceAll('**', 'Y_y').replaceAll('*', 'Y_y')];
 };

@@ -14,9 +14,11 @@ export interface PlanPromise {
 /** @returns sentences that say what is wrong when the front matter does not promise a blast radius */
 export const readPlan = (text: string): PlanPromise | { readonly problems: readonly string[] } => {
   const split = splitFrontMatter(text);
-  if (split === undefined) return { problems: ['plan.md has no front matter with `paths:` (the blast radius)'] };
+  if (split === undefined)
+    return { problems: ['plan.md has no front matter with `paths:` (the blast radius)'] };
   const head = parseHead(split.head);
-  if (typeof head === 'string') return { problems: [`the front matter of plan.md is not YAML: ${oneLine(head)}`] };
+  if (typeof head === 'string')
+    return { problems: [`the front matter of plan.md is not YAML: ${oneLine(head)}`] };
   const paths = head['paths'];
   if (!Array.isArray(paths) || paths.length === 0 || !paths.every((path) => typeof path === 'string')) {
     return { problems: ['`paths:` in plan.md must be a list of globs with at least one entry'] };
@@ -44,7 +46,9 @@ const parseHead = (text: string): Record<string, unknown> | string => {
 };
 
 const countOf = <K extends 'files' | 'lines'>(name: K, value: unknown): Partial<Record<K, number>> =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? ({ [name]: value } as Record<K, number>) : {};
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+    ? ({ [name]: value } as Record<K, number>)
+    : {};
 
 /** Globs of a plan, and problems of them that are told. */
 const MOST_PATHS = 500;
@@ -56,7 +60,8 @@ const MOST_DEEP_STARS = 2;
 const MOST_BRACES = 2;
 
 const pathProblems = (paths: readonly string[]): string[] => {
-  if (paths.length > MOST_PATHS) return [`\`paths:\` in plan.md has ${paths.length} entries; at most ${MOST_PATHS} are read`];
+  if (paths.length > MOST_PATHS)
+    return [`\`paths:\` in plan.md has ${paths.length} entries; at most ${MOST_PATHS} are read`];
   return paths
     .map((path) => ({ path, problem: globProblem(path) }))
     .filter(({ problem }) => problem !== undefined)
@@ -72,7 +77,9 @@ const globProblem = (path: string): string | undefined => {
     count(/\*+/g) <= MOST_STARS &&
     count(/\*{2,}/g) <= MOST_DEEP_STARS &&
     count(/\{/g) <= MOST_BRACES;
-  return isSimple ? undefined : 'is too intricate: use at most four wildcards, two of them `**`, and two `{…}`';
+  return isSimple
+    ? undefined
+    : 'is too intricate: use at most four wildcards, two of them `**`, and two `{…}`';
 };
 
 /** Relative, inside the tree, no control characters, not the whole disk by way of `..`. */

@@ -19,7 +19,10 @@ export type VerdictAnswer =
   | { readonly kind: 'refused'; readonly reasons: readonly string[] };
 
 /** current: the verdict is about the bytes that are there now. stale: about others. unbindable: that cannot be told. */
-export const receiptState = (reviewed: Receipt, current: Receipt | undefined): 'current' | 'stale' | 'unbindable' => {
+export const receiptState = (
+  reviewed: Receipt,
+  current: Receipt | undefined,
+): 'current' | 'stale' | 'unbindable' => {
   if (current === undefined) return 'unbindable';
   const same =
     reviewed.base === current.base &&
@@ -45,7 +48,9 @@ export const judgeVerdict = (subject: VerdictCase): VerdictAnswer => {
   if (verdict.verdict === 'APPROVED') return { kind: 'approved' };
   return {
     kind: 'rejected',
-    blockers: verdict.blockers.map(({ title, path, detail }) => `${path === undefined ? '' : `${path}: `}${title} – ${detail}`),
+    blockers: verdict.blockers.map(
+      ({ title, path, detail }) => `${path === undefined ? '' : `${path}: `}${title} – ${detail}`,
+    ),
   };
 };
 
@@ -54,17 +59,22 @@ const missingPages = (verdict: Verdict, reviewed: Receipt): string[] => {
   const missing = reviewed.pages.filter((page) => !read.has(page));
   return missing.length === 0
     ? []
-    : [`pages-not-read: ${missing.length} of ${reviewed.pages.length} pages of the diff are not acknowledged`];
+    : [
+        `pages-not-read: ${missing.length} of ${reviewed.pages.length} pages of the diff are not acknowledged`,
+      ];
 };
 
 const missingPillars = (verdict: Verdict, pillars: readonly string[]): string[] => {
   const answers = new Map(Object.entries(verdict.pillars));
   const missing = pillars.filter((pillar) => (answers.get(pillar) ?? '').trim() === '');
-  return missing.length === 0 ? [] : [`pillars-missing: ${missing.join(', ')} (a finding or "none" is needed)`];
+  return missing.length === 0
+    ? []
+    : [`pillars-missing: ${missing.join(', ')} (a finding or "none" is needed)`];
 };
 
 const contradictions = ({ verdict, blockers }: Verdict): string[] => {
-  if (verdict === 'APPROVED' && blockers.length > 0) return [`contradiction: APPROVED with ${blockers.length} blockers`];
+  if (verdict === 'APPROVED' && blockers.length > 0)
+    return [`contradiction: APPROVED with ${blockers.length} blockers`];
   if (verdict === 'REJECTED' && blockers.length === 0) return ['contradiction: REJECTED without a blocker'];
   return [];
 };

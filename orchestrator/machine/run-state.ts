@@ -8,6 +8,7 @@
 import type { Digest } from '../model/digest.js';
 import type { Usage } from '../model/child.js';
 import type {
+  Facts,
   FileStat,
   JournalLine,
   LeftBehind,
@@ -50,6 +51,8 @@ export interface RunState {
   stoppedBy?: string;
   /** Digests of input and output files by path: a cache, in the checkpoint but not in the journal. */
   stats: Record<string, FileStat>;
+  /** What the targets found out, the latest of each kind. */
+  facts: Facts;
 }
 
 export const emptyRun = (ticket: string): RunState => ({
@@ -65,12 +68,15 @@ export const emptyRun = (ticket: string): RunState => ({
   failures: [],
   forks: 0,
   stats: {},
+  facts: {},
   usage: { inputTokens: null, outputTokens: null, costUsd: null },
 });
 
 /** The pipeline as the record knows it: as the epoch was opened with, or as it changed since. */
-export const recordedPipeline = ({ changed, opened }: RunState): Pick<PipelineChanged, 'digest' | 'sources'> | undefined =>
-  changed ?? opened?.pipeline;
+export const recordedPipeline = ({
+  changed,
+  opened,
+}: RunState): Pick<PipelineChanged, 'digest' | 'sources'> | undefined => changed ?? opened?.pipeline;
 
 export const targetState = (run: RunState, name: string): TargetState => run.targets.get(name) ?? INITIAL;
 
@@ -83,7 +89,8 @@ export const nextStates = (run: RunState, event: RunEvent, at: string): Readonly
   const next = new Map<string, TargetState>();
   for (const each of targetEvents(event, at)) {
     const state = next.get(each.target) ?? targetState(run, each.target);
-    if (each.type !== 'target.invalidated' || canBeInvalidated(state)) next.set(each.target, advance(state, each));
+    if (each.type !== 'target.invalidated' || canBeInvalidated(state))
+      next.set(each.target, advance(state, each));
   }
   return next;
 };
@@ -99,15 +106,18 @@ const targetEvents = (event: RunEvent, at: string): TargetEvent[] => {
 const canBeInvalidated = (state: TargetState): boolean => state !== INITIAL && state.value !== 'abandoned';
 
 /** @throws Error when the event cannot follow */
-export const applyLine = (run: RunState, line: JournalLine, next = nextStates(run, line.event, line.at)): void => {
+export const applyLine = (
+  run: RunState,
+  line: JournalLine,
+  next = nextStates(run, line.event, line.at),
+): void => {
   run.seq = line.seq;
   run.lastAt = line.at;
   for (const [name, state] of next) run.targets.set(name, state);
   noteEvent(run, line.event, line);
 };
 
-const addKnown = (a: number | null, b: number | null): number | null =>
-  b === null ? a : (a ?? 0) + b;
+const addKnown = (a: number | null, b: number | null): number | null => (b === null ? a : (a ?? 0) + b);
 
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   inputTokens: addKnown(a.inputTokens, b.inputTokens),
@@ -130,7 +140,9 @@ type Of<Type extends RunEvent['type']> = Extract<RunEvent, { readonly type: Type
 
 /** What an event means for the run as a whole; `undefined` where it concerns its targets alone. */
 const NOTES: {
-  readonly [Type in RunEvent['type']]: ((run: RunState, event: Of<Type>, line: JournalLine) => void) | undefined;
+  readonly [Type in RunEvent['type']]:
+    | ((run: RunState, event: Of<Type>, line: JournalLine) => void)
+    | undefined;
 } = {
   'run.opened': (run, event, { at }) => {
     run.epoch = event.epoch;
@@ -156,7 +168,7 @@ const NOTES: {
   'target.done': (run, event, { seq, at }) => {
     run.lastCompleted = { target: event.target, seq, at };
     run.failures = [];
-    if (event.facts !== undefined) moveToEnd(run.targets, event.target);
+    Object.assign(run.facts, event.facts);
   },
   'target.failed': (run, event) => {
     takeBackDirectives(run, event.target);
@@ -183,26 +195,17 @@ const takeBackDirectives = (run: RunState, name: string): void => {
   if (told.length > 0) run.directivesDelivered = run.directivesDelivered.filter((id) => !told.includes(id));
 };
 
-/** The order of the map is the order in which facts were found: `factOf` takes the last. */
-const moveToEnd = (targets: Map<string, TargetState>, name: string): void => {
-  const state = targets.get(name);
-  targets.delete(name);
-  if (state !== undefined) targets.set(name, state);
-};
-
 const noteRebuild = (run: RunState, event: RunRebuilt): void => {
-  for (const [name, attempt] of Object.entries(event.attempts)) run.targets.set(name, neverMade(attempt, undefined));
-  for (const name of event.targets) run.targets.set(name, neverMade(event.attempts[name] ?? 0, event.because));
+  for (const [name, attempt] of Object.entries(event.attempts))
+    run.targets.set(name, neverMade(attempt, undefined));
+  for (const name of event.targets)
+    run.targets.set(name, neverMade(event.attempts[name] ?? 0, event.because));
   run.directivesDelivered.push(...event.delivered);
   run.rounds.push(...(event.rounds ?? []));
   if (event.left !== undefined) run.left = event.left;
 };
 
-const noteVerdict = (
-  run: RunState,
-  event: Of<'gate.answered'>,
-  line: JournalLine,
-): void => {
+const noteVerdict = (run: RunState, event: Of<'gate.answered'>, line: JournalLine): void => {
   if (event.kind !== 'verdict' || event.outcome === 'awaiting') return;
   const { context } = targetState(run, event.target);
   const refusedOutcome = context.verdict?.verdict === 'REJECTED' ? 'REJECTED' : 'REFUSED';
@@ -219,14 +222,8 @@ const noteVerdict = (
 };
 
 /** What makes two failures the same, for the circuit breaker. */
-export const failureSignature = (target: string, kind: string, message: string): string => `${target}: ${kind}: ${message}`;
+export const failureSignature = (target: string, kind: string, message: string): string =>
+  `${target}: ${kind}: ${message}`;
 
 /** A fact that some target found out; the latest wins. */
-export const factOf = <K extends keyof NonNullable<TargetState['context']['facts']>>(
-  run: RunState,
-  name: K,
-): NonNullable<TargetState['context']['facts']>[K] | undefined => {
-  let found: NonNullable<TargetState['context']['facts']>[K] | undefined;
-  for (const { context } of run.targets.values()) found = context.facts?.[name] ?? found;
-  return found;
-};
+export const factOf = <K extends keyof Facts>(run: RunState, name: K): Facts[K] => run.facts[name];

@@ -140,7 +140,10 @@ const abandoned = (context: TargetContext, event: EventOf<'target.abandoned'>): 
 });
 
 /** Found fault with by a second one before it was made again: it answers to both. */
-export const invalidatedAgain = (context: TargetContext, event: EventOf<'target.invalidated'>): TargetContext => ({
+export const invalidatedAgain = (
+  context: TargetContext,
+  event: EventOf<'target.invalidated'>,
+): TargetContext => ({
   ...invalidated(context, event),
   feedback: [...new Set([...context.feedback, ...event.feedback])],
 });
@@ -185,7 +188,11 @@ const decided = (context: TargetContext, event: EventOf<'approval.answered'>): T
   const rest = without(context, 'waitingFor');
   const { digest, by, how, note } = event;
   if (event.answer === 'approved') {
-    return { ...rest, gate: context.gate + 1, approval: { digest, by, how, ...(note === undefined ? {} : { note }) } };
+    return {
+      ...rest,
+      gate: context.gate + 1,
+      approval: { digest, by, how, ...(note === undefined ? {} : { note }) },
+    };
   }
   return {
     ...rest,

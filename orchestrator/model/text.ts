@@ -7,7 +7,8 @@
  * ANSI sequences: CSI, OSC (ended by BEL or ST on its line), and the two-character escapes. An OSC without its end hides
  * nothing: a terminal would swallow all that follows, and so would a text that a critic is to read.
  */
-const ESCAPES = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B\n]*(?:\u0007|\u001B\\)|[@-Z\\-_])|\u009B[0-?]*[ -/]*[@-~]/g;
+const ESCAPES =
+  /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B\n]*(?:\u0007|\u001B\\)|[@-Z\\-_])|\u009B[0-?]*[ -/]*[@-~]/g;
 
 /** C0 but tab and newline, C1, line separators, and what Unicode says to draw as nothing: bidi, zero-width, tags, BOM. */
 const CONTROLS =
@@ -15,11 +16,7 @@ const CONTROLS =
 
 /** The text with escapes and invisible characters removed; CRLF and CR become newlines. Always well-formed Unicode. */
 export const cleanText = (text: string): string =>
-  text
-    .toWellFormed()
-    .replaceAll(/\r\n?/g, '\n')
-    .replaceAll(ESCAPES, '')
-    .replaceAll(CONTROLS, '');
+  text.toWellFormed().replaceAll(/\r\n?/g, '\n').replaceAll(ESCAPES, '').replaceAll(CONTROLS, '');
 
 /** One line, cleaned and cut to `limit` code points. */
 export const oneLine = (text: string, limit = 200): string => {

@@ -95,7 +95,15 @@ const check = (
   requireTicket(directory, run);
   if (sealed?.fits === false) requireWhole(directory, run, sealed);
   const unwritten = compareDocuments(directory, run, documents);
-  return { run, head, journal, documents, unwritten, torn, nextActionSeq: nextActionSeq(directory, key, documents, run) };
+  return {
+    run,
+    head,
+    journal,
+    documents,
+    unwritten,
+    torn,
+    nextActionSeq: nextActionSeq(directory, key, documents, run),
+  };
 };
 
 /** The seal proves that the record is ours, not that it belongs here: a copied folder would bring its approvals along. */
@@ -141,7 +149,11 @@ const compareDocuments = (
   }
   for (const name of ['00_governance.md', '10_ticket.md', '20_plan_approved.md', '30_critic_summary.md']) {
     if (onDisk.has(name) && run.documents[name] === undefined) {
-      throw refuse(directory, name, `\`${name}\` was not written by orchestrate: the journal does not know it`);
+      throw refuse(
+        directory,
+        name,
+        `\`${name}\` was not written by orchestrate: the journal does not know it`,
+      );
     }
   }
   return unwritten;
@@ -157,9 +169,14 @@ const nextActionSeq = (
   const document = documents.find((candidate) => candidate.name === name);
   if (document === undefined) return undefined;
   const read = readNextAction(document.text, key);
-  if ('problem' in read) throw refuse(directory, name, `\`${name}\` was changed outside orchestrate: ${read.problem}`);
+  if ('problem' in read)
+    throw refuse(directory, name, `\`${name}\` was changed outside orchestrate: ${read.problem}`);
   if (read.seq > run.seq) {
-    throw refuse(directory, name, `\`${name}\` follows from journal line ${read.seq}, but the journal ends at ${run.seq}`);
+    throw refuse(
+      directory,
+      name,
+      `\`${name}\` follows from journal line ${read.seq}, but the journal ends at ${run.seq}`,
+    );
   }
   return read.seq;
 };

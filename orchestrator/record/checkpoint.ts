@@ -8,13 +8,17 @@ import { readFileSync } from 'node:fs';
 import type { RunState } from '../machine/run-state.js';
 import type { ChainHead } from '../state/journal.js';
 import { replaceFile } from '../state/files.js';
+import { compact, expand } from './compact-state.js';
+
+/** Of the format; another one is made anew. */
+const VERSION = 2;
 
 interface Stored {
-  readonly v: 1;
+  readonly v: typeof VERSION;
   readonly head: ChainHead;
   /** SHA-256 of the journal's bytes up to `head.bytes`. */
   readonly prefix: string;
-  readonly run: Omit<RunState, 'targets'> & { readonly targets: readonly (readonly [string, unknown])[] };
+  readonly run: Omit<RunState, 'targets'> & { readonly targets: ReturnType<typeof compact> };
 }
 
 export interface Checkpoint {
@@ -33,10 +37,10 @@ export const writeCheckpoint = (
   { head, run, journal }: Checkpoint & { readonly journal: Buffer },
 ): void => {
   const stored: Stored = {
-    v: 1,
+    v: VERSION,
     head,
     prefix: prefixOf(journal, head.bytes),
-    run: { ...run, targets: [...run.targets] },
+    run: { ...run, targets: compact(run) },
   };
   const text = JSON.stringify(stored);
   replaceFile(path, `${macOf(text, key)}\n${text}`, { sync: false });
@@ -54,21 +58,36 @@ export interface SealedCheckpoint extends Checkpoint {
 }
 
 /** The checkpoint if its seal holds, whatever has become of the journal. */
-export const sealedCheckpoint = (path: string, key: Uint8Array, journal: Buffer): SealedCheckpoint | undefined => {
+export const sealedCheckpoint = (
+  path: string,
+  key: Uint8Array,
+  journal: Buffer,
+): SealedCheckpoint | undefined => {
   let file: string;
   try {
     file = readFileSync(path, 'utf8');
   } catch {
     return undefined;
   }
-  const text = file.slice(65);
-  if (file.slice(0, 64) !== macOf(text, key)) return undefined;
-  const stored = JSON.parse(text) as Stored;
-  if (stored.v !== 1) return undefined;
+  if (file.slice(0, MAC_LENGTH) !== macOf(file.slice(MAC_LENGTH + 1), key)) return undefined;
+  const stored = parseStored(file);
+  if (stored.v !== VERSION) return undefined;
   const { bytes } = stored.head;
   return {
-    head: stored.head,
-    run: { ...stored.run, targets: new Map(stored.run.targets) } as RunState,
+    ...checkpointOf(stored),
     fits: bytes <= journal.length && prefixOf(journal, bytes) === stored.prefix,
   };
 };
+
+/** The seal in hexadecimal, a newline, JSON. */
+const MAC_LENGTH = 64;
+
+const parseStored = (file: string): Stored => JSON.parse(file.slice(MAC_LENGTH + 1)) as Stored;
+
+const checkpointOf = ({ head, run }: Stored): Checkpoint => ({
+  head,
+  run: { ...run, targets: expand(run.targets, run.stats) },
+});
+
+/** What the file says, believed or not. @throws when it says nothing */
+export const parseCheckpoint = (file: string): Checkpoint => checkpointOf(parseStored(file));

@@ -32,8 +32,8 @@ export interface Recorder {
   readonly record: (event: RunEvent) => JournalLine;
   /** Rewrites 99 unless a child runs. */
   readonly writeNextAction: () => void;
-  /** Writes the checkpoint and closes the journal. */
-  readonly close: () => void;
+  /** Writes the checkpoint, where the record grew or digests of files were learned, and closes the journal. */
+  readonly close: (learned?: boolean) => void;
 }
 
 export interface RecorderOptions {
@@ -78,8 +78,8 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
       return line;
     },
     writeNextAction,
-    close: () => {
-      if (journal.head().seq > booted.head.seq || !existsSync(directory.checkpoint)) {
+    close: (learned = false) => {
+      if (learned || journal.head().seq > booted.head.seq || !existsSync(directory.checkpoint)) {
         writeCheckpoint(directory.checkpoint, key, {
           head: journal.head(),
           run,

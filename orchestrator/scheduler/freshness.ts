@@ -6,6 +6,7 @@ import { digestOfValue, type Digest } from '../model/digest.js';
 import type { Target } from '../model/pipeline.js';
 import { targetState, type RunState } from '../machine/run-state.js';
 import type { TargetContext } from '../machine/target-context.js';
+import type { TargetValue } from '../machine/target-machine.js';
 
 /** The files that a target names; paths as they stand in the pipeline, globs expanded. */
 export interface TargetFiles {
@@ -30,7 +31,11 @@ export const ABSENT: Digest = `sha256:${'0'.repeat(64)}`;
 const fileKey = (path: string): string => `file:${path}`;
 
 /** Digest of the output files; of recipe and inputs where a target declares no output. */
-export const outputDigest = (target: Target, files: TargetFiles, inputs: Readonly<Record<string, Digest>>): Digest =>
+export const outputDigest = (
+  target: Target,
+  files: TargetFiles,
+  inputs: Readonly<Record<string, Digest>>,
+): Digest =>
   target.outputs.length === 0
     ? digestOfValue([target.recipeDigest, inputs])
     : digestOfValue(target.outputs.map((path) => [path, files.digest(path) ?? ABSENT]));
@@ -43,8 +48,14 @@ export const currentInputs = (target: Target, run: RunState, files: TargetFiles)
 };
 
 /** The first thing that changed since the target was made; `undefined` when nothing did. */
-const changeOf = (target: Target, run: RunState, files: TargetFiles, context: TargetContext): string | undefined => {
-  if (context.recipe !== target.recipeDigest) return 'its recipe changed (definition, worker, kernel or manual)';
+const changeOf = (
+  target: Target,
+  run: RunState,
+  files: TargetFiles,
+  context: TargetContext,
+): string | undefined => {
+  if (context.recipe !== target.recipeDigest)
+    return 'its recipe changed (definition, worker, kernel or manual)';
   const recorded = context.inputs ?? {};
   for (const need of target.needs) {
     if (recorded[need] !== targetState(run, need).context.output) return changeText(need, recorded[need]);
@@ -55,10 +66,15 @@ const changeOf = (target: Target, run: RunState, files: TargetFiles, context: Ta
     const key = fileKey(path);
     if (recorded[key] !== (files.digest(path) ?? ABSENT)) return changeText(path, recorded[key]);
   }
-  const kept = new Set([...target.needs, ...paths.map(fileKey)]);
-  const gone = Object.keys(recorded).find((key) => !kept.has(key));
-  if (gone !== undefined) return `input ${gone.replace(/^file:/, '')} is gone`;
+  const keys = Object.keys(recorded);
+  // All that is named was found above: only a longer record holds something that is no longer named.
+  if (keys.length > target.needs.length + paths.length) return goneInput(target, paths, keys);
   return outputChange(target, files, context);
+};
+
+const goneInput = (target: Target, paths: readonly string[], keys: readonly string[]): string => {
+  const kept = new Set([...target.needs, ...paths.map(fileKey)]);
+  return `input ${keys.find((key) => !kept.has(key))?.replace(/^file:/, '') ?? ''} is gone`;
 };
 
 const changeText = (name: string, recorded: Digest | undefined): string =>
@@ -68,33 +84,34 @@ const outputChange = (target: Target, files: TargetFiles, context: TargetContext
   if (target.outputs.length === 0) return undefined;
   const missing = target.outputs.find((path) => files.digest(path) === undefined);
   if (missing !== undefined) return `output ${missing} is missing`;
-  return outputDigest(target, files, {}) === context.output ? undefined : 'an output was changed by someone else';
+  return outputDigest(target, files, {}) === context.output
+    ? undefined
+    : 'an output was changed by someone else';
 };
 
 export const freshnessOf = (target: Target, run: RunState, files: TargetFiles, now: number): Freshness => {
   const { value, context } = targetState(run, target.name);
-  switch (value) {
-    case 'pending':
-      return { kind: 'stale', reason: context.reason ?? 'it was never made' };
-    case 'running':
-      return { kind: 'stale', reason: 'its child was left running or its end was not recorded' };
-    case 'gating':
-      return { kind: 'stale', reason: 'its work is there and its gates are still to be asked' };
-    case 'failed':
-      return { kind: 'stale', reason: `it failed: ${context.failure?.message ?? 'no reason recorded'}` };
-    case 'waiting':
-      return { kind: 'resting', reason: 'it waits for a person' };
-    case 'paused':
-      return context.until !== undefined && Date.parse(context.until) > now
-        ? { kind: 'resting', reason: `it is paused until ${context.until}` }
-        : { kind: 'stale', reason: 'its pause is over' };
-    case 'abandoned':
-      return { kind: 'resting', reason: `it was abandoned: ${context.reason ?? ''}` };
-    case 'done': {
-      const reason = changeOf(target, run, files, context);
-      if (reason === undefined) return { kind: 'fresh' };
-      if (files.isGone()) return { kind: 'held', reason: `${reason}, but the tree was cleaned away` };
-      return target.latch ? { kind: 'held', reason } : { kind: 'stale', reason };
-    }
-  }
+  if (value === 'done') return freshnessOfDone(target, run, files, context);
+  return value === 'paused' ? freshnessOfPaused(context, now) : UNDONE[value](context);
+};
+
+const UNDONE: Readonly<Record<Exclude<TargetValue, 'done' | 'paused'>, (context: TargetContext) => Freshness>> = {
+  pending: ({ reason }) => ({ kind: 'stale', reason: reason ?? 'it was never made' }),
+  running: () => ({ kind: 'stale', reason: 'its child was left running or its end was not recorded' }),
+  gating: () => ({ kind: 'stale', reason: 'its work is there and its gates are still to be asked' }),
+  failed: ({ failure }) => ({ kind: 'stale', reason: `it failed: ${failure?.message ?? 'no reason recorded'}` }),
+  waiting: () => ({ kind: 'resting', reason: 'it waits for a person' }),
+  abandoned: ({ reason }) => ({ kind: 'resting', reason: `it was abandoned: ${reason ?? ''}` }),
+};
+
+const freshnessOfPaused = ({ until }: TargetContext, now: number): Freshness =>
+  until !== undefined && Date.parse(until) > now
+    ? { kind: 'resting', reason: `it is paused until ${until}` }
+    : { kind: 'stale', reason: 'its pause is over' };
+
+const freshnessOfDone = (target: Target, run: RunState, files: TargetFiles, context: TargetContext): Freshness => {
+  const reason = changeOf(target, run, files, context);
+  if (reason === undefined) return { kind: 'fresh' };
+  if (files.isGone()) return { kind: 'held', reason: `${reason}, but the tree was cleaned away` };
+  return target.latch ? { kind: 'held', reason } : { kind: 'stale', reason };
 };

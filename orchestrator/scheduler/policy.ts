@@ -33,11 +33,21 @@ export const policyOf = (end: ChildEnd): Policy => {
     case 'lost':
       return retry(`its end is not known: ${end.detail}`);
     case 'not-started':
-      return { kind: 'fail', failure: 'worker-failed', message: `could not be started: ${end.detail}`, next: 'mend the command in targets.yaml, then `orchestrate run` again' };
+      return {
+        kind: 'fail',
+        failure: 'worker-failed',
+        message: `could not be started: ${end.detail}`,
+        next: 'mend the command in targets.yaml, then `orchestrate run` again',
+      };
     case 'usage-limit':
-      return { kind: 'pause', until: end.resetAt ?? null, message: 'the provider\'s usage limit is reached' };
+      return { kind: 'pause', until: end.resetAt ?? null, message: "the provider's usage limit is reached" };
     case 'auth':
-      return { kind: 'fail', failure: 'worker-failed', message: `not logged in: ${end.detail}`, next: 'log in with the agent\'s own command, then `orchestrate run` again' };
+      return {
+        kind: 'fail',
+        failure: 'worker-failed',
+        message: `not logged in: ${end.detail}`,
+        next: "log in with the agent's own command, then `orchestrate run` again",
+      };
     case 'overloaded':
       return retry(`the provider is overloaded: ${end.detail}`);
     case 'contract':

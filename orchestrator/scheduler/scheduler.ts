@@ -86,10 +86,24 @@ const openLoop = (options: SchedulerOptions): Loop => {
   for (const { target, position } of nodes) {
     for (const need of target.needs) nodes[index.get(need) ?? -1]?.dependants.push(position);
   }
-  return { options, nodes, index, queue: [], heldUp: new Map(), inFlight: 0, made: 0, failure: undefined, wake: () => undefined };
+  return {
+    options,
+    nodes,
+    index,
+    queue: [],
+    heldUp: new Map(),
+    inFlight: 0,
+    made: 0,
+    failure: undefined,
+    wake: () => undefined,
+  };
 };
 
-const wantedOf = (targets: readonly Target[], index: ReadonlyMap<string, number>, until: string | undefined): boolean[] => {
+const wantedOf = (
+  targets: readonly Target[],
+  index: ReadonlyMap<string, number>,
+  until: string | undefined,
+): boolean[] => {
   const wanted = targets.map(({ name }) => until === undefined || name === until);
   // Topological order: a target comes after what it needs, so one pass from the end finds all ancestors.
   for (let position = targets.length - 1; position >= 0; position -= 1) {

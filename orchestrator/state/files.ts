@@ -97,7 +97,11 @@ export const replaceFile = (path: string, data: string | Uint8Array, options: Wr
  * Creates `path` whole and for ever, read-only unless a mode is given.
  * @throws `Problem` `record-refused` when the name is taken, even after a restart
  */
-export const writeOnce = (path: string, data: string | Uint8Array, { mode = 0o444, sync }: WriteOptions): void => {
+export const writeOnce = (
+  path: string,
+  data: string | Uint8Array,
+  { mode = 0o444, sync }: WriteOptions,
+): void => {
   const temporary = writeTemporary(path, data, { mode, sync });
   try {
     crossing(`link ${basename(path)}`);

@@ -7,7 +7,9 @@ export const frontMatter = (fields: Readonly<Record<string, unknown>>): string =
 };
 
 /** The front matter's text and what follows it; `undefined` when there is none. */
-export const splitFrontMatter = (text: string): { readonly head: string; readonly body: string } | undefined => {
+export const splitFrontMatter = (
+  text: string,
+): { readonly head: string; readonly body: string } | undefined => {
   const match = /^---\r?\n(|[\s\S]*?\r?\n)---[ \t]*(?:\r?\n|$)/.exec(text);
   return match === null ? undefined : { head: match[1] ?? '', body: text.slice(match[0].length) };
 };

@@ -14,7 +14,9 @@ export const orchestrateHome = (env: NodeJS.ProcessEnv): string => {
   const own = env['ORCHESTRATE_HOME'];
   if (own) return resolve(own);
   const state = env['XDG_STATE_HOME'];
-  return state ? resolve(state, 'orchestrate') : join(env['HOME'] || homedir(), '.local', 'state', 'orchestrate');
+  return state
+    ? resolve(state, 'orchestrate')
+    : join(env['HOME'] || homedir(), '.local', 'state', 'orchestrate');
 };
 
 /** One folder a repository, so that two clones of one project never meet. */

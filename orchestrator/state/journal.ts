@@ -10,7 +10,15 @@
  * J4  A whole line that does not hold is never skipped: the journal is refused.
  */
 import { createHash, createHmac } from 'node:crypto';
-import { closeSync, constants, fdatasyncSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+} from 'node:fs';
 import type { RunEvent, JournalLine } from '../model/event.js';
 import { Problem } from '../model/failure.js';
 import { crossing } from './crossing.js';
@@ -88,15 +96,20 @@ interface Expected {
 /** Bytes, not text: what is no UTF-8 would read like the replacement character that a line may well contain. */
 const decode = (bytes: Buffer, { seq, hash, options }: Expected): JournalLine => {
   const body = bytes.subarray(0, Math.max(0, bytes.length - TAIL_BYTES));
-  const match = /^,"prev":"([0-9a-f]{64})","mac":"([0-9a-f]{64})"\}$/.exec(bytes.toString('latin1', body.length));
+  const match = /^,"prev":"([0-9a-f]{64})","mac":"([0-9a-f]{64})"\}$/.exec(
+    bytes.toString('latin1', body.length),
+  );
   if (match === null) throw refused(options.path, seq, 'it is not a journal line');
-  if (match[1] !== hash) throw refused(options.path, seq, 'it does not follow the line before it (hash chain broken)');
+  if (match[1] !== hash)
+    throw refused(options.path, seq, 'it does not follow the line before it (hash chain broken)');
   if (options.key !== undefined && match[2] !== macOf(body, hash, options.key)) {
     throw refused(options.path, seq, 'its seal was not made with your key');
   }
   const line = parse(`${body.toString('utf8')}}`);
-  if (line === undefined || line.seq !== seq) throw refused(options.path, seq, 'its number or its JSON is wrong');
-  if (line.v !== 1) throw refused(options.path, seq, `format ${String(line.v)} is newer than this orchestrate`);
+  if (line === undefined || line.seq !== seq)
+    throw refused(options.path, seq, 'its number or its JSON is wrong');
+  if (line.v !== 1)
+    throw refused(options.path, seq, `format ${String(line.v)} is newer than this orchestrate`);
   return line;
 };
 
@@ -176,10 +189,12 @@ export const openJournal = (path: string, key: Uint8Array, at: ChainHead): Journ
         head = { seq: line.seq, hash: sha256(text), bytes: head.bytes + written };
       } catch (error) {
         // A line that could not be synced did not happen: what of it reached the file must not be read later.
-        broken = error as Error;
-        ftruncateSync(fd, head.bytes);
-        // J3: only when that is cut off may another line follow.
-        broken = undefined;
+        try {
+          ftruncateSync(fd, head.bytes);
+        } catch {
+          // J3: as long as that is not cut off, no other line may follow.
+          broken = error as Error;
+        }
         throw error;
       }
       return line;

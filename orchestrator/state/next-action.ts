@@ -53,9 +53,13 @@ const body = (next: NextAction): string => {
     .slice(0, CURRENT_TARGETS)
     .map(({ number, name, note }) => `${number} ${name}${note === '' ? '' : ` (${oneLine(note, 120)})`}`);
   if (current.length > CURRENT_TARGETS) names.push(`and ${current.length - CURRENT_TARGETS} more`);
-  const directives = next.directives.slice(-8).map(({ id, text, delivered }) =>
-    quote(`${String(id).padStart(4, '0')} ${delivered ? 'handed to a worker' : 'for the next worker'}: ${text}`),
-  );
+  const directives = next.directives
+    .slice(-8)
+    .map(({ id, text, delivered }) =>
+      quote(
+        `${String(id).padStart(4, '0')} ${delivered ? 'handed to a worker' : 'for the next worker'}: ${text}`,
+      ),
+    );
   return [
     '# Next action\n',
     `Current Target: ${names.length === 0 ? 'none' : names.join('; ')}`,
@@ -100,7 +104,8 @@ export const readNextAction = (
     state: textIn(state),
   };
   // The seal is over the values: another spelling of them (`007`, an escape in a string) would pass it.
-  if (frontMatter({ ...fields, seal }) !== head) return { problem: 'its front matter is not what orchestrate writes' };
+  if (frontMatter({ ...fields, seal }) !== head)
+    return { problem: 'its front matter is not what orchestrate writes' };
   if (sealOf(fields, document.slice(head.length), key) !== seal) {
     return { problem: 'its seal does not match its text' };
   }

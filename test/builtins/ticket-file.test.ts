@@ -19,9 +19,16 @@ const read = (text: string | Uint8Array) => readTicketFile(withTicket(text), PAT
 const refusal = (text: string | Uint8Array) => failureOf(() => read(text));
 
 test('title, labels, acceptance criteria and body are read; the digest is that of the text', () => {
-  const text = '---\ntitle: Durations such as 1h30m\nlabels: [parser, "good first"]\nacceptance:\n  - 1h30m is 5400\n  - 42\n---\n\nWhy.\n\n---\nMore.\n';
+  const text =
+    '---\ntitle: Durations such as 1h30m\nlabels: [parser, "good first"]\nacceptance:\n  - 1h30m is 5400\n  - 42\n---\n\nWhy.\n\n---\nMore.\n';
   expect(read(text)).toEqual({
-    ticket: { id: '320', title: 'Durations such as 1h30m', labels: ['parser', 'good first'], acceptance: ['1h30m is 5400', '42'], body: 'Why.\n\n---\nMore.' },
+    ticket: {
+      id: '320',
+      title: 'Durations such as 1h30m',
+      labels: ['parser', 'good first'],
+      acceptance: ['1h30m is 5400', '42'],
+      body: 'Why.\n\n---\nMore.',
+    },
     digest: digestOf(text),
     path: 'tickets/320.md',
   });
@@ -39,8 +46,15 @@ test.each<[string, string]>([
 });
 
 test('what is invisible is taken out: a title is one line, a body has no escapes', () => {
-  const { ticket } = read('---\ntitle: "a\\nb\\u202Ec\\u001B[31m"\nlabels: ["x\\ny"]\nacceptance: ["p\\nq"]\n---\nfine\u001B[2J\rand\u200B more');
-  expect(ticket).toMatchObject({ title: 'a bc', labels: ['x y'], acceptance: ['p q'], body: 'fine\nand more' });
+  const { ticket } = read(
+    '---\ntitle: "a\\nb\\u202Ec\\u001B[31m"\nlabels: ["x\\ny"]\nacceptance: ["p\\nq"]\n---\nfine\u001B[2J\rand\u200B more',
+  );
+  expect(ticket).toMatchObject({
+    title: 'a bc',
+    labels: ['x y'],
+    acceptance: ['p q'],
+    body: 'fine\nand more',
+  });
 });
 
 describe('is refused with exit status 2, the place and what to write', () => {
@@ -48,16 +62,46 @@ describe('is refused with exit status 2, the place and what to write', () => {
     ['empty', ' \n', 'tickets/320.md', 'the ticket file is empty'],
     ['no front matter', 'title: t\n', 'tickets/320.md:1:1', 'begins with front matter'],
     ['one that does not end', '---\ntitle: t\n', 'tickets/320.md:1:1', 'begins with front matter'],
-    ['one that is no YAML', '---\ntitle: t\nlabels: [a\n---\nbody', 'tickets/320.md:4:1', 'the front matter is not YAML'],
-    ['a key twice', '---\ntitle: t\nlabels: []\ntitle: u\n---\nbody', 'tickets/320.md:4:1', 'Map keys must be unique'],
+    [
+      'one that is no YAML',
+      '---\ntitle: t\nlabels: [a\n---\nbody',
+      'tickets/320.md:4:1',
+      'the front matter is not YAML',
+    ],
+    [
+      'a key twice',
+      '---\ntitle: t\nlabels: []\ntitle: u\n---\nbody',
+      'tickets/320.md:4:1',
+      'Map keys must be unique',
+    ],
     ['one that is a list', '---\n- t\n---\nbody', 'tickets/320.md:2:1', 'must be a mapping'],
     ['an empty one', '---\n---\nbody', 'tickets/320.md:2:1', 'must be a mapping'],
     ['no title', '---\nlabels: []\n---\nbody', 'tickets/320.md:2:1', 'has no `title:`'],
-    ['a title that is a list', '---\nlabels: []\ntitle: [a]\n---\nbody', 'tickets/320.md:3:8', 'has no `title:`'],
+    [
+      'a title that is a list',
+      '---\nlabels: []\ntitle: [a]\n---\nbody',
+      'tickets/320.md:3:8',
+      'has no `title:`',
+    ],
     ['an empty title', '---\ntitle: "  "\n---\nbody', 'tickets/320.md:2:8', 'the `title:` is empty'],
-    ['labels that are a mapping', '---\ntitle: t\nlabels:\n  a: 1\n---\nbody', 'tickets/320.md:4:3', '`labels:` must be a list of texts'],
-    ['criteria that are no texts', '---\ntitle: t\nacceptance: [true]\n---\nbody', 'tickets/320.md:3:13', '`acceptance:` must be a list of texts'],
-    ['a bomb of aliases', `---\ntitle: &a [x,x,x,x,x]\nb: &b [${'*a,'.repeat(9)}]\nc: [${'*b,'.repeat(9)}]\n---\nbody`, 'tickets/320.md:2:1', 'is not YAML'],
+    [
+      'labels that are a mapping',
+      '---\ntitle: t\nlabels:\n  a: 1\n---\nbody',
+      'tickets/320.md:4:3',
+      '`labels:` must be a list of texts',
+    ],
+    [
+      'criteria that are no texts',
+      '---\ntitle: t\nacceptance: [true]\n---\nbody',
+      'tickets/320.md:3:13',
+      '`acceptance:` must be a list of texts',
+    ],
+    [
+      'a bomb of aliases',
+      `---\ntitle: &a [x,x,x,x,x]\nb: &b [${'*a,'.repeat(9)}]\nc: [${'*b,'.repeat(9)}]\n---\nbody`,
+      'tickets/320.md:2:1',
+      'is not YAML',
+    ],
     ['nothing but a title', '---\ntitle: t\n---\n \n', 'tickets/320.md', 'the ticket says nothing'],
   ])('%s', (_, text, where, message) => {
     const failure = refusal(text);
@@ -69,12 +113,16 @@ describe('is refused with exit status 2, the place and what to write', () => {
   test('too long for a prompt, by one byte', () => {
     const head = '---\ntitle: t\n---\n';
     expect(read(head + 'x'.repeat(46_080 - head.length)).ticket.body).toHaveLength(46_080 - head.length);
-    expect(refusal(head + 'x'.repeat(46_081 - head.length)).message).toContain('46081 bytes long; at most 46080');
+    expect(refusal(head + 'x'.repeat(46_081 - head.length)).message).toContain(
+      '46081 bytes long; at most 46080',
+    );
     expect(refusal(`${head}${'ü'.repeat(23_040)}`).kind).toBe('ticket-invalid');
   });
 
   test('no text in UTF-8', () => {
-    expect(refusal(Buffer.concat([Buffer.from('---\ntitle: t\n---\n'), Buffer.from([0xe9])])).message).toContain('not UTF-8');
+    expect(
+      refusal(Buffer.concat([Buffer.from('---\ntitle: t\n---\n'), Buffer.from([0xe9])])).message,
+    ).toContain('not UTF-8');
   });
 
   test('not there: the message names ticket and path, and nothing is made', () => {
@@ -102,9 +150,13 @@ describe('is refused with exit status 2, the place and what to write', () => {
     const inside = join(root, 'linked');
     mkdirSync(inside);
     symlinkSync(join(outside, 'tickets/320.md'), join(inside, '320.md'));
-    expect(failureOf(() => readTicketFile(root, 'linked/{ticket}.md', '320')).message).toContain('leads out of the repository');
+    expect(failureOf(() => readTicketFile(root, 'linked/{ticket}.md', '320')).message).toContain(
+      'leads out of the repository',
+    );
     symlinkSync(dirname(join(outside, 'tickets/320.md')), join(root, 'folder'));
-    expect(failureOf(() => readTicketFile(root, 'folder/{ticket}.md', '320')).message).toContain('leads out of the repository');
+    expect(failureOf(() => readTicketFile(root, 'folder/{ticket}.md', '320')).message).toContain(
+      'leads out of the repository',
+    );
   });
 });
 

@@ -91,7 +91,9 @@ describe('abandon', () => {
   test('what was made before is not made again for nothing', async () => {
     const rig = await withWork();
     expect((await rig.run(['abandon', '320'])).code).toBe(0);
-    rig.write({ 'targets.yaml': `${rig.read('targets.yaml')}\n  implementation-diff: { gates: [not-empty] }\n` });
+    rig.write({
+      'targets.yaml': `${rig.read('targets.yaml')}\n  implementation-diff: { gates: [not-empty] }\n`,
+    });
     const started = (): number => rig.events().filter(({ type }) => type === 'target.started').length;
     const before = started();
     expect((await rig.run(['run', '320'])).code).toBe(1);

@@ -5,7 +5,9 @@ import { planner } from '../helpers/fake-agents.js';
 import { createRig, initRepository, type Ended, type Rig } from '../helpers/rig.js';
 
 /** Its plan names the attempt, so that each plan has other bytes; the prompt is kept. */
-const PLANNER = planner().replace('cat > /dev/null', 'cat > "$ORCHESTRATE_OUT/prompt"').replace('The plan.', "Plan '$ORCHESTRATE_ATTEMPT'.");
+const PLANNER = planner()
+  .replace('cat > /dev/null', 'cat > "$ORCHESTRATE_OUT/prompt"')
+  .replace('The plan.', "Plan '$ORCHESTRATE_ATTEMPT'.");
 
 /** Ticket, plan with an airlock, and a command behind it that leaves a trace. */
 const initAirlock = (rig: Rig): void => {
@@ -22,7 +24,10 @@ targets:
   });
 };
 
-const waiting = async (rig: Rig, options: { readonly cwd?: string; readonly args?: readonly string[] } = {}) => {
+const waiting = async (
+  rig: Rig,
+  options: { readonly cwd?: string; readonly args?: readonly string[] } = {},
+) => {
   const ended = await rig.run([...(options.args ?? []), 'run', '--ticket', '320'], options);
   expect(ended).toMatchObject({ code: 3, stderr: '' });
   return printed(ended);
@@ -32,7 +37,12 @@ const waiting = async (rig: Rig, options: { readonly cwd?: string; readonly args
 const printed = ({ stdout }: Ended) => {
   const commands = [...stdout.matchAll(/^ {2}orchestrate (\S.*)$/gm)].map(([, line]) => line ?? '');
   const digest = /sha256:[0-9a-f]{64}/.exec(commands[0] ?? '')?.[0] ?? '';
-  return { approve: commands[0] ?? '', reject: commands[1] ?? '', goOn: /go on with `orchestrate ([^`]*)`/.exec(stdout)?.[1] ?? '', digest };
+  return {
+    approve: commands[0] ?? '',
+    reject: commands[1] ?? '',
+    goOn: /go on with `orchestrate ([^`]*)`/.exec(stdout)?.[1] ?? '',
+    digest,
+  };
 };
 
 const approveWith = (rig: Rig, digest: string, ...more: string[]): Promise<Ended> =>
@@ -63,7 +73,9 @@ describe('a run that needs a person', () => {
     const { approve, reject, goOn } = await waiting(rig, { cwd, args: ['-C', '../repo'] });
     expect(approve).toMatch(/^-C \.\.\/repo approve /);
     expect(reject).toMatch(/^-C \.\.\/repo reject /);
-    const status = JSON.parse((await rig.run(['-C', '../repo', 'status', '--ticket', '320', '--json'], { cwd })).stdout) as {
+    const status = JSON.parse(
+      (await rig.run(['-C', '../repo', 'status', '--ticket', '320', '--json'], { cwd })).stdout,
+    ) as {
       readonly waitingFor: { readonly command: string };
     };
     expect(status.waitingFor.command).toBe(`orchestrate ${approve}`);
@@ -96,7 +108,9 @@ describe('approve', () => {
     const rig = createRig();
     initAirlock(rig);
     const { approve } = await waiting(rig);
-    const { code, stderr } = await rig.run(['approve', '--ticket', '320', '--target', 'plan'], { stdin: 'approve\n' });
+    const { code, stderr } = await rig.run(['approve', '--ticket', '320', '--target', 'plan'], {
+      stdin: 'approve\n',
+    });
     expect(code).toBe(2);
     expect(stderr).toContain(`next: orchestrate ${approve}\n`);
     expect((await rig.run(['run', '320'], { stdin: 'approve\n' })).code).toBe(3);
@@ -124,7 +138,9 @@ describe('approve', () => {
     expect(code).toBe(4);
     expect(stderr).toContain('plan.md');
     // Rejected, it is made again.
-    expect((await rig.run(['reject', '320', 'plan', '--digest', digest, '--note', 'somebody changed it'])).code).toBe(0);
+    expect(
+      (await rig.run(['reject', '320', 'plan', '--digest', digest, '--note', 'somebody changed it'])).code,
+    ).toBe(0);
     const again = await waiting(rig);
     expect(again.digest).not.toBe(digest);
     expect(existsSync(join(rig.dir, 'behind'))).toBe(false);
@@ -141,7 +157,9 @@ describe('approve', () => {
     const ask = async (): Promise<string> => {
       const ended = await rig.run(['run', 'x']);
       expect(ended).toMatchObject({ code: 3, stderr: '' });
-      expect(ended.stdout).toContain('waiting for a person: look at `app.out` (`orchestrate logs --ticket x build`), then\n');
+      expect(ended.stdout).toContain(
+        'waiting for a person: look at `app.out` (`orchestrate logs --ticket x build`), then\n',
+      );
       return printed(ended).approve;
     };
     expect((await rig.run((await ask()).split(' '))).code).toBe(0);
@@ -160,7 +178,9 @@ describe('approve', () => {
     initAirlock(rig);
     const { approve, reject } = await waiting(rig);
     for (const command of [approve, reject]) {
-      const { code, stderr } = await rig.run(command.split(' '), { env: { ORCHESTRATE_CHILD: '320.plan.1.1' } });
+      const { code, stderr } = await rig.run(command.split(' '), {
+        env: { ORCHESTRATE_CHILD: '320.plan.1.1' },
+      });
       expect(code).toBe(4);
       expect(stderr).toContain('inside a worker');
     }
@@ -171,14 +191,24 @@ describe('approve', () => {
     const rig = createRig();
     initAirlock(rig);
     const { digest } = await waiting(rig);
-    const answer = (target: string, value: string) => ['--ticket', '320', '--target', target, '--digest', value];
+    const answer = (target: string, value: string) => [
+      '--ticket',
+      '320',
+      '--target',
+      target,
+      '--digest',
+      value,
+    ];
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [['approve', ...answer('plan', 'sha256:12')], /`sha256:12` is not a digest/],
       [['approve', ...answer('plan', 'latest')], /`latest` is not a digest/],
       [['approve', ...answer('plan', '')], /is not a digest/],
       [['approve', ...answer('behind', OTHER)], /`behind` does not wait/],
       [['approve', ...answer('plam', OTHER)], /no target `plam`/],
-      [['approve', '--ticket', '999', '--target', 'plan', '--digest', OTHER], /no run here \(there are: 320\)/],
+      [
+        ['approve', '--ticket', '999', '--target', 'plan', '--digest', OTHER],
+        /no run here \(there are: 320\)/,
+      ],
       [['approve', '--target', 'plan', '--digest', OTHER], /no ticket was named/],
       [['approve', '--yes', '--ticket', '320'], /no option `--yes`/],
       [['reject', ...answer('plan', digest)], /--note/],
@@ -201,10 +231,26 @@ describe('reject', () => {
     initAirlock(rig);
     const first = await waiting(rig);
     const note = 'keep the old name: "größe"';
-    expect((await rig.run(['reject', '--ticket', '320', '--target', 'plan', '--digest', first.digest, '--note', note])).code).toBe(0);
+    expect(
+      (
+        await rig.run([
+          'reject',
+          '--ticket',
+          '320',
+          '--target',
+          'plan',
+          '--digest',
+          first.digest,
+          '--note',
+          note,
+        ])
+      ).code,
+    ).toBe(0);
     const second = await waiting(rig);
     expect(second.digest).not.toBe(first.digest);
-    expect(rig.read('.orchestrate/320/children/01-plan.2/prompt.md')).toContain(`| rejected by person ada: ${note}\n`);
+    expect(rig.read('.orchestrate/320/children/01-plan.2/prompt.md')).toContain(
+      `| rejected by person ada: ${note}\n`,
+    );
     expect(rig.read('.orchestrate/320/children/01-plan.2/out/prompt')).toContain(note);
     expect(existsSync(join(rig.dir, 'behind'))).toBe(false);
     expect(rig.has('.orchestrate/320/state/20_plan_approved.md')).toBe(false);

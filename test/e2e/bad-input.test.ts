@@ -6,17 +6,27 @@ import { builder, initWithAgents, TICKET } from '../helpers/fake-agents.js';
 import { contents, createRig, initRepository, type Ended, type Rig } from '../helpers/rig.js';
 
 /** Everything but the caches in the user's state home. */
-const everything = (rig: Rig): Record<string, string> => contents(rig.dir, ['home/orchestrate/cache', 'home/orchestrate', 'tmp']);
+const everything = (rig: Rig): Record<string, string> =>
+  contents(rig.dir, ['home/orchestrate/cache', 'home/orchestrate', 'tmp']);
 
 /** A clear error: one message, what to do, no stack trace, nothing on stdout. */
 const expectRefusal = (ended: Ended, code: number, message: RegExp): void => {
-  expect({ code: ended.code, stdout: ended.stdout, stderr: ended.stderr }).toEqual({ code, stdout: '', stderr: expect.stringMatching(message) as string });
+  expect({ code: ended.code, stdout: ended.stdout, stderr: ended.stderr }).toEqual({
+    code,
+    stdout: '',
+    stderr: expect.stringMatching(message) as string,
+  });
   expect(ended.stderr).toMatch(/^error: \S/);
   expect(ended.stderr).toMatch(/\n +next: \S/);
   expect(ended.stderr).not.toMatch(/^ +at |undefined|\[object/m);
 };
 
-const refuses = async (rig: Rig, args: readonly string[], message: RegExp, options: Parameters<Rig['run']>[1] = {}): Promise<void> => {
+const refuses = async (
+  rig: Rig,
+  args: readonly string[],
+  message: RegExp,
+  options: Parameters<Rig['run']>[1] = {},
+): Promise<void> => {
   const before = everything(rig);
   expectRefusal(await rig.run(args, options), 2, message);
   expect(everything(rig)).toEqual(before);
@@ -27,7 +37,10 @@ describe('a ticket', () => {
     const rig = createRig();
     initWithAgents(rig);
     mkdirSync(join(rig.repo, 'tickets/folder.md'));
-    writeFileSync(join(rig.repo, 'tickets/latin1.md'), Buffer.from('---\ntitle: Gr\xf6\xdfe\n---\nx\n', 'latin1'));
+    writeFileSync(
+      join(rig.repo, 'tickets/latin1.md'),
+      Buffer.from('---\ntitle: Gr\xf6\xdfe\n---\nx\n', 'latin1'),
+    );
     symlinkSync('/etc/hostname', join(rig.repo, 'tickets/link.md'));
     const tickets: Record<string, readonly [string | undefined, RegExp]> = {
       999: [undefined, /tickets\/999\.md: ticket `999` is not known/],
@@ -43,7 +56,8 @@ describe('a ticket', () => {
       latin1: [undefined, /UTF-8/],
       link: [undefined, /leads out of the repository/],
     };
-    for (const [id, [text]] of Object.entries(tickets)) if (text !== undefined) rig.write({ [`tickets/${id}.md`]: text });
+    for (const [id, [text]] of Object.entries(tickets))
+      if (text !== undefined) rig.write({ [`tickets/${id}.md`]: text });
     for (const [id, [, message]] of Object.entries(tickets)) await refuses(rig, ['run', id], message);
     expect(rig.has('.orchestrate')).toBe(false);
     // One of several: none is started.
@@ -95,7 +109,10 @@ targets:
     expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
     for (const problem of expected) expect(stderr).toMatch(problem);
   }
-  const report = JSON.parse((await rig.run(['validate', '--json'])).stdout) as { readonly valid: boolean; readonly problems: readonly Record<string, unknown>[] };
+  const report = JSON.parse((await rig.run(['validate', '--json'])).stdout) as {
+    readonly valid: boolean;
+    readonly problems: readonly Record<string, unknown>[];
+  };
   expect(report.valid).toBe(false);
   expect(report.problems.length).toBeGreaterThanOrEqual(expected.length);
   await refuses(rig, ['run', '320', '--file', 'gone.yaml'], /gone\.yaml/);
@@ -112,8 +129,13 @@ describe('a place where no run can be', () => {
     await refuses(rig, ['run', '320'], /is not in a git repository/);
     await refuses(rig, ['status'], /is not in a git repository/);
     rig.git('init', '--quiet', '--initial-branch=main');
-    const scripted = ['archaeologist', 'builder', 'critic', 'scribe'].map((name) => `  ${name}: { adapter: scripted }\n`);
-    rig.write({ 'tickets/320.md': TICKET, 'targets.yaml': `extends: builtin\nworkers:\n${scripted.join('')}` });
+    const scripted = ['archaeologist', 'builder', 'critic', 'scribe'].map(
+      (name) => `  ${name}: { adapter: scripted }\n`,
+    );
+    rig.write({
+      'tickets/320.md': TICKET,
+      'targets.yaml': `extends: builtin\nworkers:\n${scripted.join('')}`,
+    });
     await refuses(rig, ['run', '320'], /the repository has no commits/);
     rig.git('add', '--all');
     rig.git('commit', '--quiet', '--message=Start');
@@ -123,6 +145,7 @@ describe('a place where no run can be', () => {
     await refuses(rig, ['run', '320'], /user\.email|who/);
     rig.gitIn(rig.dir, 'init', '--quiet', '--bare', 'bare.git');
     await refuses(rig, ['run', '320'], /bare repository/, { cwd: join(rig.dir, 'bare.git') });
+    expect(rig.has('.orchestrate')).toBe(false);
   });
 
   test('no git on the PATH, and no program of a worker', async () => {
@@ -149,7 +172,9 @@ describe('a place where no run can be', () => {
     await refuses(rig, ['run', '320'], /\.orchestrate/);
     rmSync(join(rig.repo, '.orchestrate'), { recursive: true });
     writeFileSync(join(rig.dir, 'file'), '');
-    await refuses(rig, ['run', '320'], /ORCHESTRATE_HOME/, { env: { ORCHESTRATE_HOME: join(rig.dir, 'file/home') } });
+    await refuses(rig, ['run', '320'], /ORCHESTRATE_HOME/, {
+      env: { ORCHESTRATE_HOME: join(rig.dir, 'file/home') },
+    });
     // Somebody's link into another place.
     mkdirSync(join(rig.dir, 'elsewhere'));
     symlinkSync(join(rig.dir, 'elsewhere'), join(rig.repo, '.orchestrate'));
@@ -162,7 +187,9 @@ describe('a place where no run can be', () => {
 const asNobody = (): readonly string[] | undefined => {
   if (process.getuid?.() !== 0) return [];
   try {
-    execFileSync('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', 'true'], { stdio: 'ignore' });
+    execFileSync('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', 'true'], {
+      stdio: 'ignore',
+    });
     return ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
   } catch {
     return undefined;
@@ -171,29 +198,40 @@ const asNobody = (): readonly string[] | undefined => {
 
 const NOBODY = asNobody();
 
-describe.skipIf(NOBODY === undefined)('a repository in which one may not write (skipped for root without setpriv)', () => {
-  test('run is refused, looking works, nothing is half-written', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    const home = join(rig.dir, 'own');
-    mkdirSync(home);
-    chmodSync(home, 0o777);
-    chmodSync(rig.dir, 0o755);
-    writeFileSync(join(home, '.gitconfig'), '[user]\n\tname = N\n\temail = n@example.com\n[safe]\n\tdirectory = *\n');
-    const options = { under: NOBODY ?? [], env: { HOME: home, ORCHESTRATE_HOME: join(home, 'o'), TMPDIR: home } };
-    chmodSync(rig.repo, 0o555);
-    const before = contents(rig.repo);
-    expectRefusal(await rig.run(['run', '320'], options), 2, /\.orchestrate.*(writ|permission|EACCES)/s);
-    expect(await rig.run(['validate'], options)).toMatchObject({ code: 0 });
-    expect(await rig.run(['graph'], options)).toMatchObject({ code: 0 });
-    expect(contents(rig.repo)).toEqual(before);
-  });
-});
+describe.skipIf(NOBODY === undefined)(
+  'a repository in which one may not write (skipped for root without setpriv)',
+  () => {
+    test('run is refused, looking works, nothing is half-written', async () => {
+      const rig = createRig();
+      initWithAgents(rig);
+      const home = join(rig.dir, 'own');
+      mkdirSync(home);
+      chmodSync(home, 0o777);
+      chmodSync(rig.dir, 0o755);
+      writeFileSync(
+        join(home, '.gitconfig'),
+        '[user]\n\tname = N\n\temail = n@example.com\n[safe]\n\tdirectory = *\n',
+      );
+      const options = {
+        under: NOBODY ?? [],
+        env: { HOME: home, ORCHESTRATE_HOME: join(home, 'o'), TMPDIR: home },
+      };
+      chmodSync(rig.repo, 0o555);
+      const before = contents(rig.repo);
+      expectRefusal(await rig.run(['run', '320'], options), 2, /\.orchestrate.*(writ|permission|EACCES)/s);
+      expect(await rig.run(['validate'], options)).toMatchObject({ code: 0 });
+      expect(await rig.run(['graph'], options)).toMatchObject({ code: 0 });
+      expect(contents(rig.repo)).toEqual(before);
+    });
+  },
+);
 
 /** A tmpfs of its own in a private mount namespace, so that nothing is left mounted. */
 const canMount = (): boolean => {
   try {
-    execFileSync('unshare', ['--mount', 'sh', '-c', 'mount -t tmpfs -o size=64k none /mnt'], { stdio: 'ignore' });
+    execFileSync('unshare', ['--mount', 'sh', '-c', 'mount -t tmpfs -o size=64k none /mnt'], {
+      stdio: 'ignore',
+    });
     return true;
   } catch {
     return false;
@@ -201,24 +239,29 @@ const canMount = (): boolean => {
 };
 
 describe.skipIf(!canMount())('a disk without space (skipped where nothing can be mounted)', () => {
-  test.each([4, 48, 96, 160])('of %i KiB: a clear error; with space the run goes on to the same end', async (size) => {
-    const rig = createRig();
-    // What ran when there was no space for its end is made again, so it must not matter how often.
-    initWithAgents(rig, { builder: builder("printf 'one\\nmore\\n' > a.txt") });
-    const state = join(rig.repo, '.orchestrate');
-    const kept = join(rig.dir, 'kept');
-    mkdirSync(state);
-    // What was written until then survives the small disk, as it would a full one that is emptied.
-    const script = `mount -t tmpfs -o size=${size}k none "$0" && "$@"; code=$?; cp -a "$0" ${kept}; exit $code`;
-    const { code, stderr } = await rig.run(['run', '320'], { under: ['unshare', '--mount', 'sh', '-c', script, state] });
-    expect([1, 2]).toContain(code);
-    expect(stderr).toMatch(/^error: /m);
-    expect(stderr).toMatch(/space|ENOSPC/);
-    expect(stderr).not.toMatch(/^ +at /m);
-    expect(rig.processes()).toEqual([]);
-    rmSync(state, { recursive: true });
-    execFileSync('mv', [kept, state]);
-    expect((await rig.run(['run', '320'])).code).toBe(0);
-    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'show', 'main:a.txt')).toBe('one\nmore');
-  });
+  test.each([4, 48, 96, 160])(
+    'of %i KiB: a clear error; with space the run goes on to the same end',
+    async (size) => {
+      const rig = createRig();
+      // What ran when there was no space for its end is made again, so it must not matter how often.
+      initWithAgents(rig, { builder: builder("printf 'one\\nmore\\n' > a.txt") });
+      const state = join(rig.repo, '.orchestrate');
+      const kept = join(rig.dir, 'kept');
+      mkdirSync(state);
+      // What was written until then survives the small disk, as it would a full one that is emptied.
+      const script = `mount -t tmpfs -o size=${size}k none "$0" && "$@"; code=$?; cp -a "$0" ${kept}; exit $code`;
+      const { code, stderr } = await rig.run(['run', '320'], {
+        under: ['unshare', '--mount', 'sh', '-c', script, state],
+      });
+      expect([1, 2]).toContain(code);
+      expect(stderr).toMatch(/^error: /m);
+      expect(stderr).toMatch(/space|ENOSPC/);
+      expect(stderr).not.toMatch(/^ +at /m);
+      expect(rig.processes()).toEqual([]);
+      rmSync(state, { recursive: true });
+      execFileSync('mv', [kept, state]);
+      expect((await rig.run(['run', '320'])).code).toBe(0);
+      expect(rig.gitIn(join(rig.dir, 'origin.git'), 'show', 'main:a.txt')).toBe('one\nmore');
+    },
+  );
 });

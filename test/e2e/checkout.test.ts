@@ -15,18 +15,30 @@ const fingerprint = (rig: Rig, checkout = rig.repo) => {
     config: read(join(common, 'config')),
     stash: read(join(common, 'logs/refs/stash')),
     reflog: read(join(gitDir, 'logs/HEAD')),
-    refs: rig.gitIn(checkout, 'for-each-ref').split('\n').filter((line) => !line.includes('refs/heads/orchestrate/')),
+    refs: rig
+      .gitIn(checkout, 'for-each-ref')
+      .split('\n')
+      .filter((line) => !line.includes('refs/heads/orchestrate/')),
     hooks: contents(join(common, 'hooks')),
     files: contents(checkout, ['.git', '.orchestrate']),
     status: rig.gitIn(checkout, '--no-optional-locks', 'status', '--porcelain=v2', '--branch'),
   };
 };
 
-const landed = (rig: Rig, path = 'a.txt'): string => rig.gitIn(join(rig.dir, 'origin.git'), 'show', `main:${path}`);
+const landed = (rig: Rig, path = 'a.txt'): string =>
+  rig.gitIn(join(rig.dir, 'origin.git'), 'show', `main:${path}`);
 
 /** Hooks of the user that would leave a trace. */
 const plantHooks = (rig: Rig): void => {
-  for (const name of ['pre-commit', 'commit-msg', 'post-commit', 'pre-push', 'post-checkout', 'post-merge', 'reference-transaction']) {
+  for (const name of [
+    'pre-commit',
+    'commit-msg',
+    'post-commit',
+    'pre-push',
+    'post-checkout',
+    'post-merge',
+    'reference-transaction',
+  ]) {
     const path = join(rig.repo, '.git/hooks', name);
     writeFileSync(path, `#!/bin/sh\necho ${name} >> ${rig.dir}/hooks-ran\n`, { mode: 0o755 });
   }
@@ -37,7 +49,12 @@ const makeDirty = (rig: Rig): void => {
   rig.git('stash', 'push', '--quiet', '--include-untracked', '--message=mine');
   rig.write({ 'a.txt': 'staged\n', 'gone.txt': 'gone\n', 'staged.txt': 'new and staged\n' });
   rig.git('add', '--all');
-  rig.write({ 'a.txt': 'staged, then edited\n', 'untracked/deep.txt': 'untracked\n', '.gitignore': 'ignored.txt\n', 'ignored.txt': 'ignored\n' });
+  rig.write({
+    'a.txt': 'staged, then edited\n',
+    'untracked/deep.txt': 'untracked\n',
+    '.gitignore': 'ignored.txt\n',
+    'ignored.txt': 'ignored\n',
+  });
   rmSync(join(rig.repo, 'gone.txt'));
 };
 
@@ -52,12 +69,18 @@ describe('the checkout of the user', () => {
     expect(fingerprint(rig)).toEqual(before);
     // The work began at the last commit, not at what lies around.
     expect(landed(rig)).toBe('one\nmore');
-    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['a.txt', 'targets.yaml', 'tickets']);
+    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'ls-tree', '--name-only', 'main').split('\n')).toEqual([
+      'a.txt',
+      'targets.yaml',
+      'tickets',
+    ]);
     expect(rig.has('../hooks-ran')).toBe(false);
-    expect(rig.git('log', '--format=%an <%ae>', '-1', 'orchestrate/320')).toBe('Ada Lovelace <ada@example.com>');
+    expect(rig.git('log', '--format=%an <%ae>', '-1', 'orchestrate/320')).toBe(
+      'Ada Lovelace <ada@example.com>',
+    );
   });
 
-  test('with a detached HEAD stays as it is; the remote\'s default branch is landed on', async () => {
+  test("with a detached HEAD stays as it is; the remote's default branch is landed on", async () => {
     const rig = createRig();
     initWithAgents(rig);
     rig.git('remote', 'set-head', 'origin', 'main');
@@ -115,11 +138,13 @@ describe('the checkout of the user', () => {
     expect((await rig.run(['run', '320'])).code).toBe(0);
     expect(fingerprint(rig)).toEqual(before);
     expect([landed(rig), landed(rig, 'c.txt')]).toEqual(['one\nmore', 'theirs']);
-    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'rev-parse', 'main^2')).toBe(rig.git('rev-parse', 'orchestrate/320'));
+    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'rev-parse', 'main^2')).toBe(
+      rig.git('rev-parse', 'orchestrate/320'),
+    );
   });
 });
 
-test('a branch of that name which is somebody else\'s is not taken over', async () => {
+test("a branch of that name which is somebody else's is not taken over", async () => {
   const rig = createRig();
   initWithAgents(rig);
   rig.git('branch', 'orchestrate/320');

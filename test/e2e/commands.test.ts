@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { createRig, initRepository, type Rig } from '../helpers/rig.js';
 
-const init = (rig: Rig, targets: string): void => initRepository(rig, { 'targets.yaml': `name: own\n${targets}` }, { remote: false });
+const init = (rig: Rig, targets: string): void =>
+  initRepository(rig, { 'targets.yaml': `name: own\n${targets}` }, { remote: false });
 
-const count = (rig: Rig, type: string): number => rig.events('x').filter((event) => event.type === type).length;
+const count = (rig: Rig, type: string): number =>
+  rig.events('x').filter((event) => event.type === type).length;
 
 const summaryOf = async (rig: Rig, name: string): Promise<readonly string[]> => {
   const status = JSON.parse((await rig.run(['status', 'x', '--json'])).stdout) as {
@@ -15,13 +17,21 @@ const summaryOf = async (rig: Rig, name: string): Promise<readonly string[]> => 
 describe('a command', () => {
   test('that fails ends the run with 1, its end of output, and what to do; nothing behind it starts', async () => {
     const rig = createRig();
-    init(rig, 'targets:\n  test: { command: "seq 100; echo broken; exit 7", attempts: 1 }\n  after: { needs: [test], command: touch after }\n');
+    init(
+      rig,
+      'targets:\n  test: { command: "seq 100; echo broken; exit 7", attempts: 1 }\n  after: { needs: [test], command: touch after }\n',
+    );
     const { code, stdout, stderr } = await rig.run(['run', 'x']);
     expect(code).toBe(1);
     expect(stdout).toMatch(/✗ +0 test +failed: exit status 7\n/);
-    expect(stderr).toBe('error: test: exit status 7\n  next: `orchestrate logs --ticket x test`, then `orchestrate run --ticket x` tries again\n');
+    expect(stderr).toBe(
+      'error: test: exit status 7\n  next: `orchestrate logs --ticket x test`, then `orchestrate run --ticket x` tries again\n',
+    );
     expect(rig.has('after')).toBe(false);
-    expect(await summaryOf(rig, 'test')).toEqual([...Array.from({ length: 14 }, (_, line) => String(line + 87)), 'broken']);
+    expect(await summaryOf(rig, 'test')).toEqual([
+      ...Array.from({ length: 14 }, (_, line) => String(line + 87)),
+      'broken',
+    ]);
     expect((await rig.run(['status', 'x'])).code).toBe(0);
   });
 
@@ -38,7 +48,10 @@ describe('a command', () => {
 
   test('that fails three times in the same way is not tried a fourth time, however many attempts it has', async () => {
     const rig = createRig();
-    init(rig, 'targets:\n  same: { command: "exit 1", attempts: 9 }\n  other: { command: "echo >> ../n; exit $(wc -l < ../n)", attempts: 5 }\n');
+    init(
+      rig,
+      'targets:\n  same: { command: "exit 1", attempts: 9 }\n  other: { command: "echo >> ../n; exit $(wc -l < ../n)", attempts: 5 }\n',
+    );
     const broken = await rig.run(['run', 'x', '--until', 'same']);
     expect(broken.code).toBe(1);
     expect(broken.stderr).toContain('failed 3 times in a row in the same way');
@@ -93,38 +106,51 @@ describe('a command', () => {
     expect(rig.read('.orchestrate/x/journal.jsonl').length).toBeLessThan(20_000);
     expect(rig.read('.orchestrate/x/children/01-long.1/stdout.log')).toHaveLength(1_000_000);
 
-    const lines = async (...args: string[]) => (await rig.run(['logs', 'x', 'many', ...args])).stdout.split('\n').length - 1;
-    expect([await lines(), await lines('--lines', '3'), await lines('--lines', '1000')]).toEqual([15, 3, 1000]);
+    const lines = async (...args: string[]) =>
+      (await rig.run(['logs', 'x', 'many', ...args])).stdout.split('\n').length - 1;
+    expect([await lines(), await lines('--lines', '3'), await lines('--lines', '1000')]).toEqual([
+      15, 3, 1000,
+    ]);
   });
 });
 
 describe('a check gate', () => {
   test('opens by the exit status of the command that we run, not by what the target says', async () => {
     const rig = createRig();
-    init(rig, `targets:
+    init(
+      rig,
+      `targets:
   build:
     command: echo all tests pass
     attempts: 1
     gates: [{ check: { name: tests, run: "seq 40; echo 1 test failed; test -e fixed" } }]
   ship: { needs: [build], command: touch shipped }
-`);
+`,
+    );
     const red = await rig.run(['run', 'x']);
     expect(red.code).toBe(1);
     expect(red.stderr).toContain('check `tests` failed: exit status 1');
     expect(rig.has('shipped')).toBe(false);
     const refused = rig.events('x').find(({ type }) => type === 'gate.answered');
-    expect(refused).toMatchObject({ outcome: 'refused', exitCode: 1, command: ['/bin/sh', '-c', expect.stringContaining('seq 40')] });
+    expect(refused).toMatchObject({
+      outcome: 'refused',
+      exitCode: 1,
+      command: ['/bin/sh', '-c', expect.stringContaining('seq 40')],
+    });
     expect(refused?.['outputDigest']).toMatch(/^sha256:[0-9a-f]{64}$/);
-    expect((refused?.['detail'] as readonly string[]).at(-1)).toBe('1 test failed');
+    expect(refused).toMatchObject({ detail: expect.arrayContaining(['1 test failed']) as unknown });
 
     rig.write({ fixed: '' });
     expect((await rig.run(['run', 'x'])).code).toBe(0);
     expect(rig.has('shipped')).toBe(true);
-    expect(rig.events('x').findLast(({ type }) => type === 'gate.answered')).toMatchObject({ outcome: 'passed', exitCode: 0 });
+    expect(rig.events('x').findLast(({ type }) => type === 'gate.answered')).toMatchObject({
+      outcome: 'passed',
+      exitCode: 0,
+    });
   });
 });
 
-test('a pipeline of one\'s own in ten lines: fan out, branch by label, join', async () => {
+test("a pipeline of one's own in ten lines: fan out, branch by label, join", async () => {
   const rig = createRig();
   initRepository(rig, {
     'tickets/320.md': '---\ntitle: A\nlabels: [docs]\n---\nDo it.\n',
@@ -140,9 +166,19 @@ targets:
   const { code, stdout } = await rig.run(['run', '320']);
   expect(code).toBe(0);
   expect(stdout).toContain('6 of 6 targets are up to date');
-  const status = JSON.parse((await rig.run(['status', '320', '--json'])).stdout) as { readonly targets: readonly { readonly name: string; readonly summary: readonly string[] }[] };
-  expect(status.targets.find(({ name }) => name === 'join')?.summary).toEqual(['documented', 'lint-css', 'lint-js', 'targets.yaml', 'tickets']);
-  expect(status.targets.find(({ name }) => name === 'fix')?.summary).toEqual(['left out: the ticket is not labelled bug']);
+  const status = JSON.parse((await rig.run(['status', '320', '--json'])).stdout) as {
+    readonly targets: readonly { readonly name: string; readonly summary: readonly string[] }[];
+  };
+  expect(status.targets.find(({ name }) => name === 'join')?.summary).toEqual([
+    'documented',
+    'lint-css',
+    'lint-js',
+    'targets.yaml',
+    'tickets',
+  ]);
+  expect(status.targets.find(({ name }) => name === 'fix')?.summary).toEqual([
+    'left out: the ticket is not labelled bug',
+  ]);
   expect(rig.git('status', '--porcelain')).toBe('');
   expect((await rig.run(['run', '320'])).stdout).toMatch(/^nothing to do: /);
 });

@@ -14,7 +14,10 @@ describe('demo', () => {
       '## Round 1: REJECTED, 1 blockers',
       '## Round 2: APPROVED, 0 blockers',
     ]);
-    const reviewed = rounds.match(/^receipt: tree [0-9a-f]{40}/gm)?.at(-1)?.slice('receipt: tree '.length);
+    const reviewed = rounds
+      .match(/^receipt: tree [0-9a-f]{40}/gm)
+      ?.at(-1)
+      ?.slice('receipt: tree '.length);
     expect(rig.git('--git-dir', '.git/origin.git', 'rev-parse', 'main^{tree}')).toBe(reviewed);
     expect(rig.git('--git-dir', '.git/origin.git', 'log', '--format=%s', 'main').split('\n')[0]).toBe(
       'Signals take a custom equality',
@@ -29,21 +32,32 @@ describe('demo', () => {
     expect(plan).toMatch(/^approvedBy: "policy \(/m);
 
     // Every line that names a worker says what it is.
-    const workers = (stdout.split('Look next')[0] ?? '').split('\n').filter((line) => /archaeologist|builder|critic|scribe/.test(line));
+    const workers = (stdout.split('Look next')[0] ?? '')
+      .split('\n')
+      .filter((line) => /archaeologist|builder|critic|scribe/.test(line));
     expect(workers.length).toBeGreaterThanOrEqual(6);
     expect(workers.filter((line) => !line.includes('scripted worker, not a model'))).toEqual([]);
-    expect(stdout).toMatch(/9 of 9 targets are up to date\n\nLook next\n {2}orchestrate -C repo status --ticket 320/);
+    expect(stdout).toMatch(
+      /9 of 9 targets are up to date\n\nLook next\n {2}orchestrate -C repo status --ticket 320/,
+    );
 
-    const status = JSON.parse((await rig.run(['status', '320', '--json'])).stdout) as { readonly targets: readonly { readonly summary: readonly string[] }[] };
-    for (const number of [2, 3, 4, 8]) expect(status.targets[number]?.summary[0]).toMatch(/^scripted worker, not a model: /);
+    const status = JSON.parse((await rig.run(['status', '320', '--json'])).stdout) as {
+      readonly targets: readonly { readonly summary: readonly string[] }[];
+    };
+    for (const number of [2, 3, 4, 8])
+      expect(status.targets[number]?.summary[0]).toMatch(/^scripted worker, not a model: /);
 
     // What it says next is true, word by word.
-    const next = [...stdout.matchAll(/^ {2}orchestrate (\S.*?)(?: {3,}.*)?$/gm)].map(([, words]) => words ?? '');
+    const next = [...stdout.matchAll(/^ {2}orchestrate (\S.*?)(?: {3,}.*)?$/gm)].map(
+      ([, words]) => words ?? '',
+    );
     expect(next).toHaveLength(4);
     for (const words of next) {
       expect({ words, ...(await rig.run(words.split(' '), { cwd: rig.dir })) }).toMatchObject({ code: 0 });
     }
-    expect((await rig.run(['run', '--ticket', '320'])).stdout).toBe('nothing to do: 9 of 9 targets are up to date\n');
+    expect((await rig.run(['run', '--ticket', '320'])).stdout).toBe(
+      'nothing to do: 9 of 9 targets are up to date\n',
+    );
   });
 
   test('without --dir works in a temporary folder and leaves the current one alone', async () => {
@@ -58,22 +72,36 @@ describe('demo', () => {
 
   test('--prepare only makes the repository, and its pipeline asks a person', async () => {
     const rig = createRig();
-    const { code, stdout } = await rig.run(['demo', '--dir', 'repo', '--prepare', '--json'], { cwd: rig.dir });
+    const { code, stdout } = await rig.run(['demo', '--dir', 'repo', '--prepare', '--json'], {
+      cwd: rig.dir,
+    });
     expect(code).toBe(0);
     const made = JSON.parse(stdout) as { readonly repository: string; readonly remote: string };
-    expect(made).toEqual({ repository: rig.repo, remote: rig.git('remote', 'get-url', 'origin'), tickets: ['320', '321'] });
+    expect(made).toEqual({
+      repository: rig.repo,
+      remote: rig.git('remote', 'get-url', 'origin'),
+      tickets: ['320', '321'],
+    });
     expect(rig.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main');
     expect(rig.gitIn(made.remote, 'rev-parse', '--is-bare-repository', 'main')).toBe(
       `true\n${rig.git('rev-parse', 'HEAD')}`,
     );
     expect(rig.git('status', '--porcelain', '--ignored')).toBe('');
-    expect(['tickets/320.md', 'tickets/321.md', 'targets.yaml', '.orchestrate'].map(rig.has)).toEqual([true, true, true, false]);
+    expect(['tickets/320.md', 'tickets/321.md', 'targets.yaml', '.orchestrate'].map(rig.has)).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
     expect(readFileSync(join(rig.repo, 'targets.yaml'), 'utf8')).toMatch(/approval: person/);
     expect((await rig.run(['validate'])).code).toBe(0);
   });
 
   test.each([
-    ['a folder that is not empty', (path: string) => (mkdirSync(path), writeFileSync(join(path, 'mine.txt'), 'mine'))],
+    [
+      'a folder that is not empty',
+      (path: string) => (mkdirSync(path), writeFileSync(join(path, 'mine.txt'), 'mine')),
+    ],
     ['a file', (path: string) => writeFileSync(path, 'mine')],
   ])('--dir that is %s is refused and left as it was', async (_, make) => {
     const rig = createRig();

@@ -15,13 +15,20 @@ targets:
 const ALL = ['left', 'right', 'join', 'last'];
 
 const initMake = (rig: Rig): void =>
-  initRepository(rig, { 'left.txt': 'l\n', 'right.txt': 'r\n', 'targets.yaml': pipeline(), '.gitignore': '*.out\n' }, { remote: false });
+  initRepository(
+    rig,
+    { 'left.txt': 'l\n', 'right.txt': 'r\n', 'targets.yaml': pipeline(), '.gitignore': '*.out\n' },
+    { remote: false },
+  );
 
 /** Runs to the end and tells what ran, in any order of siblings. */
 const made = async (rig: Rig): Promise<readonly string[]> => {
   rig.write({ '../log': '' });
   const { code, stderr } = await rig.run(['run', 'x', '--jobs', '1']);
-  expect({ code, stderr: stderr.replace(/^note: the pipeline or a manual changed .*\n/, '') }).toEqual({ code: 0, stderr: '' });
+  expect({ code, stderr: stderr.replace(/^note: the pipeline or a manual changed .*\n/, '') }).toEqual({
+    code: 0,
+    stderr: '',
+  });
   return rig.read('../log').split('\n').filter(Boolean);
 };
 
@@ -31,15 +38,26 @@ const reasons = async (rig: Rig): Promise<Record<string, string>> => {
   const dry = await rig.run(['run', 'x', '--dry-run', '--json']);
   expect(dry).toEqual(explained);
   const { targets } = JSON.parse(explained.stdout) as {
-    readonly targets: readonly { readonly target: string; readonly verdict: string; readonly reason: string }[];
+    readonly targets: readonly {
+      readonly target: string;
+      readonly verdict: string;
+      readonly reason: string;
+    }[];
   };
-  return Object.fromEntries(targets.filter(({ verdict }) => verdict !== 'fresh').map(({ target, reason }) => [target, reason]));
+  return Object.fromEntries(
+    targets.filter(({ verdict }) => verdict !== 'fresh').map(({ target, reason }) => [target, reason]),
+  );
 };
 
 /** The recorded reasons of the starts since the last look. */
 const recorded = (rig: Rig, targets: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(
-    targets.map((name) => [name, rig.events('x').findLast(({ type, target }) => type === 'target.started' && target === name)?.['reason']]),
+    targets.map((name) => [
+      name,
+      rig.events('x').findLast(({ type, target }) => type === 'target.started' && target === name)?.[
+        'reason'
+      ],
+    ]),
   );
 
 describe('make-style freshness of plain commands', () => {
@@ -86,7 +104,9 @@ describe('make-style freshness of plain commands', () => {
     rig.write({ 'left.txt': 'l\nonly the first line counts\n' });
     expect(await made(rig)).toEqual(['left']);
     rig.write({ 'targets.yaml': pipeline('head -n 9 right.txt') });
-    expect(await reasons(rig)).toMatchObject({ right: 'its recipe changed (definition, worker, kernel or manual)' });
+    expect(await reasons(rig)).toMatchObject({
+      right: 'its recipe changed (definition, worker, kernel or manual)',
+    });
     expect(await made(rig)).toEqual(['right']);
   });
 

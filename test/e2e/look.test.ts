@@ -1,10 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { critic, initWithAgents, REJECT } from '../helpers/fake-agents.js';
-import { createRig, contents, initRepository, makeGate, until, type Ended, type Rig } from '../helpers/rig.js';
+import {
+  createRig,
+  contents,
+  initRepository,
+  makeGate,
+  until,
+  type Ended,
+  type Rig,
+} from '../helpers/rig.js';
 
 const json = ({ stdout }: Ended): unknown => JSON.parse(stdout);
 
-const NAMES = ['read-init-d', 'ticket', 'approved-plan', 'implementation-diff', 'adversarial-review', 'commit', 'push', 'land', 'post-mortem'];
+const NAMES = [
+  'read-init-d',
+  'ticket',
+  'approved-plan',
+  'implementation-diff',
+  'adversarial-review',
+  'commit',
+  'push',
+  'land',
+  'post-mortem',
+];
 
 /** A ticket that went through two rounds and landed, with a directive that nobody has read; looking changes nothing. */
 let shipped: Rig;
@@ -12,7 +30,11 @@ const ends: (() => void)[] = [];
 
 beforeAll(async () => {
   const rig = createRig((end) => ends.push(end));
-  initWithAgents(rig, { critic: critic(`if (process.env.ORCHESTRATE_ROUND === '1') { ${REJECT} } returned.usage = { inputTokens: 1200, outputTokens: 34, costUsd: 0.5 }; console.log('read all'); console.error('careful');`) });
+  initWithAgents(rig, {
+    critic: critic(
+      `if (process.env.ORCHESTRATE_ROUND === '1') { ${REJECT} } returned.usage = { inputTokens: 1200, outputTokens: 34, costUsd: 0.5 }; console.log('read all'); console.error('careful');`,
+    ),
+  });
   expect((await rig.run(['run', '320'])).code).toBe(0);
   expect((await rig.run(['tell', '320', 'mind the gap'])).code).toBe(0);
   shipped = rig;
@@ -26,8 +48,16 @@ test('every command that looks prints one JSON document with --json, plain text 
   const rig = shipped;
   const before = contents(rig.repo);
   const commands = [
-    ['status'], ['status', '320'], ['boot', '320'], ['logs', '320', 'adversarial-review'], ['explain', '320'],
-    ['explain', '320', 'commit'], ['graph'], ['graph', '320'], ['validate'], ['run', '320', '--dry-run'],
+    ['status'],
+    ['status', '320'],
+    ['boot', '320'],
+    ['logs', '320', 'adversarial-review'],
+    ['explain', '320'],
+    ['explain', '320', 'commit'],
+    ['graph'],
+    ['graph', '320'],
+    ['validate'],
+    ['run', '320', '--dry-run'],
   ];
   for (const args of commands) {
     const text = await rig.run(args, { env: { TERM: 'xterm', FORCE_COLOR: '1' } });
@@ -47,11 +77,31 @@ test('status tells target by target what CLI.md promises; what no worker reporte
     readonly targets: readonly Record<string, unknown>[];
     readonly context: Record<string, unknown>;
   };
-  expect(view).toMatchObject({ ticket: '320', pipeline: 'own', state: 'done', epoch: 1, base: rig.git('rev-parse', 'main'), waitingFor: null });
-  expect((view as unknown as { readonly tree: string }).tree).toBe(rig.git('rev-parse', 'orchestrate/320^{tree}'));
-  expect(view.targets.map(({ number, name, status }) => [number, name, status])).toEqual(NAMES.map((name, number) => [number, name, 'done']));
-  expect(view.targets[4]).toMatchObject({ phase: 'gated', attempt: 2, summary: ['judged'], usage: { inputTokens: 1200, outputTokens: 34, costUsd: 0.5 }, child: null });
-  expect(view.targets[3]).toMatchObject({ attempt: 2, usage: { inputTokens: null, outputTokens: null, costUsd: null } });
+  expect(view).toMatchObject({
+    ticket: '320',
+    pipeline: 'own',
+    state: 'done',
+    epoch: 1,
+    base: rig.git('rev-parse', 'main'),
+    waitingFor: null,
+  });
+  expect((view as unknown as { readonly tree: string }).tree).toBe(
+    rig.git('rev-parse', 'orchestrate/320^{tree}'),
+  );
+  expect(view.targets.map(({ number, name, status }) => [number, name, status])).toEqual(
+    NAMES.map((name, number) => [number, name, 'done']),
+  );
+  expect(view.targets[4]).toMatchObject({
+    phase: 'gated',
+    attempt: 2,
+    summary: ['judged'],
+    usage: { inputTokens: 1200, outputTokens: 34, costUsd: 0.5 },
+    child: null,
+  });
+  expect(view.targets[3]).toMatchObject({
+    attempt: 2,
+    usage: { inputTokens: null, outputTokens: null, costUsd: null },
+  });
   expect(view.targets[3]?.['elapsedMs']).toBeGreaterThan(0);
   expect(view.context).toMatchObject({ forks: 6, workerTokens: 2 * 1234 });
   expect(view.context['bootTokens']).toBeGreaterThan(0);
@@ -68,13 +118,22 @@ test('boot prints the five documents from 00 to 99, then what no boot has read, 
   const { stdout } = await rig.run(['boot', '320']);
   const headings = [...stdout.matchAll(/^==> (\S+)( \(unread\))? <==$/gm)].map(([line]) => line);
   expect(headings).toEqual([
-    '==> 00_governance.md <==', '==> 10_ticket.md <==', '==> 20_plan_approved.md <==', '==> 30_critic_summary.md <==', '==> 99_next_action.md <==',
+    '==> 00_governance.md <==',
+    '==> 10_ticket.md <==',
+    '==> 20_plan_approved.md <==',
+    '==> 30_critic_summary.md <==',
+    '==> 99_next_action.md <==',
     '==> inbox/0001.md (unread) <==',
   ]);
   expect(stdout).toMatch(/mind the gap\n\n≈ \d+ tokens in 5 documents, 1 unread directives\n$/);
-  const view = json(await rig.run(['boot', '320', '--json'])) as { readonly documents: readonly { readonly name: string; readonly text: string }[]; readonly directives: unknown };
+  const view = json(await rig.run(['boot', '320', '--json'])) as {
+    readonly documents: readonly { readonly name: string; readonly text: string }[];
+    readonly directives: unknown;
+  };
   for (const { name, text } of view.documents) expect(text).toBe(rig.read(`.orchestrate/320/state/${name}`));
-  expect(view.directives).toEqual([{ id: 1, text: 'mind the gap\n', digest: expect.stringMatching(/^sha256:/) as string }]);
+  expect(view.directives).toEqual([
+    { id: 1, text: 'mind the gap\n', digest: expect.stringMatching(/^sha256:/) as string },
+  ]);
 });
 
 test('graph draws every target and edge in each format; with a ticket, by status', async () => {
@@ -87,21 +146,37 @@ test('graph draws every target and edge in each format; with a ticket, by status
   expect(await draw('--format', 'dot')).toMatch(/^digraph [\s\S]*"?adversarial-review"? -> "?commit"?/m);
   expect(await draw('--format', 'svg')).toMatch(/^<svg [\s\S]*<\/svg>\n$/);
   const view = json(await rig.run(['graph', '320', '--json'])) as { readonly targets: readonly unknown[] };
-  expect(view.targets[5]).toEqual({ number: 5, name: 'commit', needs: ['adversarial-review'], status: 'done' });
+  expect(view.targets[5]).toEqual({
+    number: 5,
+    name: 'commit',
+    needs: ['adversarial-review'],
+    status: 'done',
+  });
   expect(await rig.run(['graph', '--format', 'png'])).toMatchObject({ code: 2, stdout: '' });
 });
 
 test('while a child runs, status names it, logs shows its end and follows it, and tell is on disk when it returns', async () => {
   const rig = createRig();
   const gate = makeGate(rig);
-  initRepository(rig, { 'targets.yaml': `targets: { work: { command: "seq 40; read line < ${gate.path}; echo last words" } }\n` });
+  initRepository(rig, {
+    'targets.yaml': `targets: { work: { command: "seq 40; read line < ${gate.path}; echo last words" } }\n`,
+  });
   const running = rig.start(['run', 'x']);
   const log = '.orchestrate/x/children/00-work.1/stdout.log';
   await until(() => rig.has(log) && rig.read(log).endsWith('40\n'), 'its output');
-  const status = json(await rig.run(['status', 'x', '--json'])) as { readonly state: string; readonly targets: readonly { readonly status: string; readonly child: { readonly pid: number; readonly startTime: string } }[] };
+  const status = json(await rig.run(['status', 'x', '--json'])) as {
+    readonly state: string;
+    readonly targets: readonly {
+      readonly status: string;
+      readonly child: { readonly pid: number; readonly startTime: string };
+    }[];
+  };
   expect([status.state, status.targets[0]?.status]).toEqual(['running', 'active']);
   expect(rig.processes()).toContain(status.targets[0]?.child.pid);
-  expect((await rig.run(['logs', 'x'])).stdout.split('\n')).toEqual([...Array.from({ length: 15 }, (_, line) => String(line + 26)), '']);
+  expect((await rig.run(['logs', 'x'])).stdout.split('\n')).toEqual([
+    ...Array.from({ length: 15 }, (_, line) => String(line + 26)),
+    '',
+  ]);
   const told = await rig.run(['tell', 'x', 'one', 'more', 'thing', '--json']);
   expect(json(told)).toMatchObject({ ticket: 'x', id: 1 });
   expect(rig.read('.orchestrate/x/inbox/0001.md')).toBe('one more thing\n');
@@ -138,7 +213,10 @@ describe('what is asked for and is not there is usage, with the nearest right wo
       expect(stderr).not.toMatch(/^ +at /m);
     }
     const machine = await rig.run(['status', 'nobody', '--json']);
-    expect([machine.code, json(machine)]).toEqual([2, { error: expect.objectContaining({ kind: 'no-such-run' }) as object }]);
+    expect([machine.code, json(machine)]).toEqual([
+      2,
+      { error: expect.objectContaining({ kind: 'no-such-run' }) as object },
+    ]);
     expect((await rig.run(['status', 'nobody', '--debug'])).stderr).toMatch(/^ +at /m);
   });
 
@@ -147,7 +225,19 @@ describe('what is asked for and is not there is usage, with the nearest right wo
     initRepository(rig, { 'targets.yaml': 'targets: { work: { command: "true" } }\n' }, { remote: false });
     const help = (await rig.run(['--help'])).stdout;
     expect(help.split('\n').length).toBeLessThanOrEqual(25);
-    for (const name of ['run', 'status', 'approve', 'reject', 'tell', 'boot', 'logs', 'explain', 'graph', 'validate', 'demo']) {
+    for (const name of [
+      'run',
+      'status',
+      'approve',
+      'reject',
+      'tell',
+      'boot',
+      'logs',
+      'explain',
+      'graph',
+      'validate',
+      'demo',
+    ]) {
       expect(help).toMatch(new RegExp(`^ .* ${name} {2,}\\S`, 'm'));
       const { code, stdout } = await rig.run([name, '--help']);
       expect([name, code]).toEqual([name, 0]);

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { builder, critic, initWithAgents, planner, REJECT, RETURN } from '../helpers/fake-agents.js';
-import { createRig, makeGate, type Rig } from '../helpers/rig.js';
+import { createRig, makeGate, writeFiles, type Rig } from '../helpers/rig.js';
 
 const rounds = (rig: Rig): readonly string[] =>
   rig.read('.orchestrate/320/state/30_critic_summary.md').match(/^## Round .*$/gm) ?? [];
@@ -10,7 +10,9 @@ const rounds = (rig: Rig): readonly string[] =>
 /** Nothing left this machine, and nothing came into the user's repository. */
 const expectNothingShipped = (rig: Rig): void => {
   expect(rig.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main\nrefs/remotes/origin/main');
-  expect(rig.gitIn(join(rig.dir, 'origin.git'), 'for-each-ref', '--format=%(refname)')).toBe('refs/heads/main');
+  expect(rig.gitIn(join(rig.dir, 'origin.git'), 'for-each-ref', '--format=%(refname)')).toBe(
+    'refs/heads/main',
+  );
   expect(rig.gitIn(join(rig.dir, 'origin.git'), 'rev-parse', 'main')).toBe(rig.git('rev-parse', 'main'));
 };
 
@@ -41,22 +43,36 @@ describe('a verdict counts only when', () => {
       expect({ lie, code }).toEqual({ lie, code: 4 });
       expect(stderr).toContain(reason);
     }
-    expect(JSON.parse((await rig.run(['status', '320', '--json'])).stdout)).toMatchObject({ state: 'refused' });
+    expect(JSON.parse((await rig.run(['status', '320', '--json'])).stdout)).toMatchObject({
+      state: 'refused',
+    });
     expectNothingShipped(rig);
 
     rig.program('critic', critic());
     expect((await rig.run(['run', '320'])).code).toBe(0);
-    const record = rig.read('.orchestrate/320/state/30_critic_summary.md').split(/^## Round 1: /m).slice(1);
-    expect(record.map((round) => /^[A-Z]+/.exec(round)?.[0])).toEqual([...LIES.map(() => 'REFUSED'), 'APPROVED']);
+    const record = rig
+      .read('.orchestrate/320/state/30_critic_summary.md')
+      .split(/^## Round 1: /m)
+      .slice(1);
+    expect(record.map((round) => /^[A-Z]+/.exec(round)?.[0])).toEqual([
+      ...LIES.map(() => 'REFUSED'),
+      'APPROVED',
+    ]);
     for (const [index, [, reason]] of LIES.entries()) expect(record[index]).toContain(reason);
   });
 
   test('its critic exits with 0: a valid approval of one that failed is none', async () => {
     const rig = createRig();
     initWithAgents(rig, { critic: `${critic()}process.exitCode = 3;\n` });
-    expect(await rig.run(['run', '320'])).toMatchObject({ code: 1, stderr: expect.stringContaining('adversarial-review: exit status 3') as string });
+    expect(await rig.run(['run', '320'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('adversarial-review: exit status 3') as string,
+    });
     rig.program('critic', `${critic()}process.kill(process.pid, 'SIGKILL');\n`);
-    expect(await rig.run(['run', '320'])).toMatchObject({ code: 1, stderr: expect.stringContaining('adversarial-review: ended by signal SIGKILL') as string });
+    expect(await rig.run(['run', '320'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('adversarial-review: ended by signal SIGKILL') as string,
+    });
     expectNothingShipped(rig);
   });
 });
@@ -67,7 +83,9 @@ describe('rejections', () => {
     initWithAgents(rig, { critic: critic(REJECT), settings: 'rounds: 2' });
     const { code, stderr } = await rig.run(['run', '320']);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/rejected in round 2 of 2: a\.txt: too short – round 2\n[\s\S]*orchestrate boot --ticket 320/);
+    expect(stderr).toMatch(
+      /rejected in round 2 of 2: a\.txt: too short – round 2\n[\s\S]*orchestrate boot --ticket 320/,
+    );
     expect(rounds(rig)).toEqual(['## Round 1: REJECTED, 1 blockers', '## Round 2: REJECTED, 1 blockers']);
     const prompt = (child: string): string => rig.read(`.orchestrate/320/children/${child}/prompt.md`);
     expect(prompt('03-implementation-diff.1')).not.toContain('too short');
@@ -84,7 +102,9 @@ describe('rejections', () => {
     initWithAgents(rig, { critic: critic(`if (process.env.ORCHESTRATE_ROUND !== '5') { ${REJECT} }`) });
     expect((await rig.run(['run', '320'])).code).toBe(0);
     expect(rounds(rig)).toHaveLength(5);
-    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'show', 'main:a.txt')).toBe(`one\n${'more\n'.repeat(5)}`.trim());
+    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'show', 'main:a.txt')).toBe(
+      `one\n${'more\n'.repeat(5)}`.trim(),
+    );
   });
 });
 
@@ -104,25 +124,26 @@ describe('what was reviewed is what is committed', () => {
     expect(rig.gitIn(join(rig.dir, 'origin.git'), 'show', 'main:a.txt')).toBe('one\nmore');
   });
 
-  test.each([
-    ['a new file', (folder: string) => appendFileSync(join(folder, 'new.txt'), 'unseen\n')],
-    ['a commit of its own', (folder: string, rig: Rig) => rig.gitIn(folder, '-c', 'user.name=W', '-c', 'user.email=w@x', 'commit', '--quiet', '--allow-empty', '-am', 'mine')],
-  ])('the worker\'s own git decides nothing: %s', async (what, edit) => {
+  test("a new file that was not reviewed is refused, even when the worker's own git does not see it", async () => {
+    const rig = createRig();
+    initWithAgents(rig);
+    await rig.run(['run', '320', '--until', 'adversarial-review']);
+    writeFiles(tree(rig), { 'new.txt': 'unseen\n', '.git/info/exclude': 'new.txt\n' });
+    expect(rig.gitIn(tree(rig), 'status', '--porcelain')).not.toContain('new.txt');
+    expect((await rig.run(['run', '320'])).code).toBe(4);
+    expectNothingShipped(rig);
+  });
+
+  test("the worker's own commits decide nothing: the reviewed bytes land as our commit on our base", async () => {
     const rig = createRig();
     initWithAgents(rig);
     await rig.run(['run', '320', '--until', 'adversarial-review']);
     const tip = rig.git('rev-parse', 'main');
-    edit(tree(rig), rig);
-    const { code } = await rig.run(['run', '320']);
-    if (what === 'a new file') {
-      expect(code).toBe(4);
-      expectNothingShipped(rig);
-      return;
-    }
-    // The bytes are the reviewed ones, so they land: as our commit on our base.
-    expect(code).toBe(0);
-    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'rev-parse', 'main~1')).toBe(tip);
-    expect(rig.gitIn(join(rig.dir, 'origin.git'), 'log', '-1', '--format=%s', 'main')).toBe('Longer');
+    rig.gitIn(tree(rig), '-c', 'user.name=W', '-c', 'user.email=w@x', 'commit', '--quiet', '-am', 'mine');
+    expect((await rig.run(['run', '320'])).code).toBe(0);
+    const origin = join(rig.dir, 'origin.git');
+    expect(rig.gitIn(origin, 'rev-parse', 'main~1')).toBe(tip);
+    expect(rig.gitIn(origin, 'log', '-1', '--format=%an %s', 'main')).toBe('Ada Lovelace Longer');
   });
 
   test('a tree that is edited between the builder and the critic is refused', async () => {
@@ -131,17 +152,27 @@ describe('what was reviewed is what is committed', () => {
     expect((await rig.run(['run', '320', '--until', 'implementation-diff'])).code).toBe(0);
     appendFileSync(join(tree(rig), 'a.txt'), 'unseen\n');
     const { code, stderr } = await rig.run(['run', '320']);
-    expect({ code, stderr }).toMatchObject({ code: 4, stderr: expect.stringMatching(/changed after its diff was sealed/) as string });
+    expect({ code, stderr }).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/changed after its diff was sealed/) as string,
+    });
     expectNothingShipped(rig);
   });
 
   test('what the builder leaves running is ended before its work is sealed', async () => {
     const rig = createRig();
-    rig.program('later', `#!/bin/sh\necho there > ${rig.dir}/started\nread line < ${makeGate(rig).path}\necho evil >> a.txt\n`);
-    initWithAgents(rig, { builder: builder(`echo more >> a.txt\nsetsid later &\nuntil test -s ${rig.dir}/started; do :; done`) });
+    rig.program(
+      'later',
+      `#!/bin/sh\necho there > ${rig.dir}/started\nread line < ${makeGate(rig).path}\necho evil >> a.txt\n`,
+    );
+    initWithAgents(rig, {
+      builder: builder(`echo more >> a.txt\nsetsid later &\nuntil test -s ${rig.dir}/started; do :; done`),
+    });
     expect((await rig.run(['run', '320'])).code).toBe(0);
     expect(rig.processes()).toEqual([]);
-    const ended = rig.events().find(({ type, target }) => type === 'child.ended' && target === 'implementation-diff');
+    const ended = rig
+      .events()
+      .find(({ type, target }) => type === 'child.ended' && target === 'implementation-diff');
     expect(ended?.['leftovers']).toBeGreaterThan(0);
     expect(rig.gitIn(join(rig.dir, 'origin.git'), 'show', 'main:a.txt')).toBe('one\nmore');
   });
@@ -149,7 +180,10 @@ describe('what was reviewed is what is committed', () => {
   test('what hid itself from that, and edits on, gets nothing committed', async () => {
     const rig = createRig();
     // A session of its own and a clean environment: as far away as it can get without root.
-    rig.program('later', `#!/bin/sh\necho $$ > ${rig.dir}/pid\nwhile :; do echo evil >> "$1/a.txt"; sleep 0.02; done\n`);
+    rig.program(
+      'later',
+      `#!/bin/sh\necho $$ > ${rig.dir}/pid\nwhile :; do echo evil >> "$1/a.txt"; sleep 0.02; done\n`,
+    );
     initWithAgents(rig, {
       builder: builder(
         `echo more >> a.txt\nenv -i PATH="$PATH" setsid later "$PWD" > /dev/null 2>&1 < /dev/null &\nuntil test -s ${rig.dir}/pid; do :; done`,
@@ -167,7 +201,10 @@ describe('what was reviewed is what is committed', () => {
 describe('the blast radius', () => {
   test('a path outside the approved plan is refused by name', async () => {
     const rig = createRig();
-    initWithAgents(rig, { planner: planner('a.txt'), builder: builder('echo more >> a.txt; mkdir -p src; echo evil > "src/größe.js"') });
+    initWithAgents(rig, {
+      planner: planner('a.txt'),
+      builder: builder('echo more >> a.txt; mkdir -p src; echo evil > "src/größe.js"'),
+    });
     const { code, stderr } = await rig.run(['run', '320']);
     expect(code).toBe(4);
     expect(stderr).toContain('outside the blast radius: src/größe.js');
@@ -185,12 +222,17 @@ describe('the blast radius', () => {
       expect({ paths, code }).toEqual({ paths, code: 1 });
       expect(stderr).toContain('paths:');
     }
-    expect(rig.events().filter(({ type }) => type === 'gate.answered' || type === 'approval.answered')).toEqual([]);
+    expect(
+      rig.events().filter(({ type }) => type === 'gate.answered' || type === 'approval.answered'),
+    ).toEqual([]);
   });
 
   test('a policy does not approve what it does not cover: a person is asked', async () => {
     const rig = createRig();
-    initWithAgents(rig, { targets: '  implementation-diff: { gates: [{ approval: { policy: { paths: [b.txt], maxFiles: 9, maxLines: 1 } } }] }' });
+    initWithAgents(rig, {
+      targets:
+        '  implementation-diff: { gates: [{ approval: { policy: { paths: [b.txt], maxFiles: 9, maxLines: 1 } } }] }',
+    });
     const { code, stdout } = await rig.run(['run', '320']);
     expect(code).toBe(3);
     expect(stdout).toMatch(/the policy does not approve: .*a\.txt/);
@@ -204,7 +246,10 @@ test('an empty diff is refused unless the worker says that there is nothing to c
   const { code, stderr } = await rig.run(['run', '320']);
   expect(code).toBe(1);
   expect(stderr).toContain('the diff is empty, but the worker did not say `no-change`');
-  rig.program('builder', builder('true').replace(RETURN, `printf '{"status":"no-change","summary":[]}' > "$ORCHESTRATE_RETURN"`));
+  rig.program(
+    'builder',
+    builder('true').replace(RETURN, `printf '{"status":"no-change","summary":[]}' > "$ORCHESTRATE_RETURN"`),
+  );
   expect((await rig.run(['run', '320'])).code).toBe(0);
   expectNothingShipped(rig);
 });

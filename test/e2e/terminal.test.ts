@@ -32,92 +32,107 @@ const asks = async (running: Running, prompt: RegExp, from = 0): Promise<number>
 
 const answersIn = (rig: Rig) => rig.events().filter(({ type }) => type === 'approval.answered');
 
-describe.skipIf(TERMINAL === undefined)('at a terminal (skipped without `script` of util-linux or python3)', () => {
-  test('run shows the bytes and asks; only the word approves, and it goes on', async () => {
-    const rig = createRig();
-    initAirlock(rig);
-    const running = rig.start(['run', '320'], { terminal: true });
-    let seen = await asks(running, PROMPT);
-    expect(running.stdout()).toContain('| Plan 1.');
-    expect(running.stdout()).not.toContain(`${ESCAPE}[31mred`);
-    for (const answer of ['yes', 'y', 'APPROVE', 'approve it', 'reject', 'reject: ']) {
-      running.type(`${answer}\r`);
-      seen = await asks(running, PROMPT, seen);
-      expect(answersIn(rig)).toEqual([]);
-    }
-    running.type('approve\r');
-    expect((await running.ended).code).toBe(0);
-    expect(answersIn(rig)).toEqual([expect.objectContaining({ answer: 'approved', by: 'person ada', how: 'tty' })]);
-  });
-
-  test('a rejection with its reason has the plan made again and asks about the new one; Enter decides later', async () => {
-    const rig = createRig();
-    initAirlock(rig);
-    const running = rig.start(['run', '320'], { terminal: true });
-    const seen = await asks(running, PROMPT);
-    running.type('reject: too wide\r');
-    const again = await asks(running, PROMPT, seen);
-    expect(screen(running).slice(seen)).toContain('| Plan 2.');
-    expect(rig.read('.orchestrate/320/children/01-plan.2/prompt.md')).toContain('| rejected by person ada: too wide\n');
-    running.type('\r');
-    expect((await running.ended).code).toBe(3);
-    expect(screen(running).slice(again)).toContain('orchestrate approve --ticket 320 --target plan --digest sha256:');
-    expect(answersIn(rig)).toEqual([expect.objectContaining({ answer: 'rejected', note: 'too wide', how: 'tty' })]);
-  });
-
-  test('approve shows the bytes and asks; silence and other words record nothing', async () => {
-    const rig = createRig();
-    initAirlock(rig);
-    expect((await rig.run(['run', '320'])).code).toBe(3);
-    for (const answer of ['yes\r', '\r', '\u0004']) {
-      const running = rig.start(['approve', '320', 'plan'], { terminal: true });
-      await asks(running, /type "approve" to record your answer for exactly these bytes: $/);
+describe.skipIf(TERMINAL === undefined)(
+  'at a terminal (skipped without `script` of util-linux or python3)',
+  () => {
+    test('run shows the bytes and asks; only the word approves, and it goes on', async () => {
+      const rig = createRig();
+      initAirlock(rig);
+      const running = rig.start(['run', '320'], { terminal: true });
+      let seen = await asks(running, PROMPT);
       expect(running.stdout()).toContain('| Plan 1.');
-      running.type(answer);
+      expect(running.stdout()).not.toContain(`${ESCAPE}[31mred`);
+      for (const answer of ['yes', 'y', 'APPROVE', 'approve it', 'reject', 'reject: ']) {
+        running.type(`${answer}\r`);
+        seen = await asks(running, PROMPT, seen);
+        expect(answersIn(rig)).toEqual([]);
+      }
+      running.type('approve\r');
+      expect((await running.ended).code).toBe(0);
+      expect(answersIn(rig)).toEqual([
+        expect.objectContaining({ answer: 'approved', by: 'person ada', how: 'tty' }),
+      ]);
+    });
+
+    test('a rejection with its reason has the plan made again and asks about the new one; Enter decides later', async () => {
+      const rig = createRig();
+      initAirlock(rig);
+      const running = rig.start(['run', '320'], { terminal: true });
+      const seen = await asks(running, PROMPT);
+      running.type('reject: too wide\r');
+      const again = await asks(running, PROMPT, seen);
+      expect(screen(running).slice(seen)).toContain('| Plan 2.');
+      expect(rig.read('.orchestrate/320/children/01-plan.2/prompt.md')).toContain(
+        '| rejected by person ada: too wide\n',
+      );
+      running.type('\r');
       expect((await running.ended).code).toBe(3);
-    }
-    expect(answersIn(rig)).toEqual([]);
-    const running = rig.start(['approve', '320', 'plan'], { terminal: true });
-    await asks(running, /exactly these bytes: $/);
-    running.type('approve\r');
-    expect((await running.ended).code).toBe(0);
-    expect(answersIn(rig)).toEqual([expect.objectContaining({ answer: 'approved', how: 'tty' })]);
-  });
+      expect(screen(running).slice(again)).toContain(
+        'orchestrate approve --ticket 320 --target plan --digest sha256:',
+      );
+      expect(answersIn(rig)).toEqual([
+        expect.objectContaining({ answer: 'rejected', note: 'too wide', how: 'tty' }),
+      ]);
+    });
 
-  test('an airlock on plain files shows them by digest, and the end of the output', async () => {
-    const rig = createRig();
-    initRepository(rig, { 'targets.yaml': 'targets: { build: { command: "echo built > app.out; echo all good", outputs: [app.out], gates: [approval: person] } }\n' });
-    const running = rig.start(['run', 'x'], { terminal: true });
-    await asks(running, PROMPT);
-    expect(screen(running)).toMatch(/\| app\.out sha256:[0-9a-f]{64}\r?\n\|\r?\n\| all good\r?\n/);
-    running.type('approve\r');
-    expect((await running.ended).code).toBe(0);
-  });
+    test('approve shows the bytes and asks; silence and other words record nothing', async () => {
+      const rig = createRig();
+      initAirlock(rig);
+      expect((await rig.run(['run', '320'])).code).toBe(3);
+      for (const answer of ['yes\r', '\r', '\u0004']) {
+        const running = rig.start(['approve', '320', 'plan'], { terminal: true });
+        await asks(running, /type "approve" to record your answer for exactly these bytes: $/);
+        expect(running.stdout()).toContain('| Plan 1.');
+        running.type(answer);
+        expect((await running.ended).code).toBe(3);
+      }
+      expect(answersIn(rig)).toEqual([]);
+      const running = rig.start(['approve', '320', 'plan'], { terminal: true });
+      await asks(running, /exactly these bytes: $/);
+      running.type('approve\r');
+      expect((await running.ended).code).toBe(0);
+      expect(answersIn(rig)).toEqual([expect.objectContaining({ answer: 'approved', how: 'tty' })]);
+    });
 
-  test.each([
-    ['run', PROMPT],
-    ['approve', /exactly these bytes: $/],
-  ])('Ctrl-C at the question of `%s` interrupts, and the airlock stays shut', async (command, prompt) => {
-    const rig = createRig();
-    initAirlock(rig);
-    await rig.run(['run', '320']);
-    const running = rig.start([command, '320'], { terminal: true });
-    await asks(running, prompt);
-    running.type('\u0003');
-    expect((await running.ended).code).toBe(130);
-    expect((await rig.run(['run', '320'])).code).toBe(3);
-    expect(answersIn(rig)).toEqual([]);
-  });
+    test('an airlock on plain files shows them by digest, and the end of the output', async () => {
+      const rig = createRig();
+      initRepository(rig, {
+        'targets.yaml':
+          'targets: { build: { command: "echo built > app.out; echo all good", outputs: [app.out], gates: [approval: person] } }\n',
+      });
+      const running = rig.start(['run', 'x'], { terminal: true });
+      await asks(running, PROMPT);
+      expect(screen(running)).toMatch(/\| app\.out sha256:[0-9a-f]{64}\r?\n\|\r?\n\| all good\r?\n/);
+      running.type('approve\r');
+      expect((await running.ended).code).toBe(0);
+    });
 
-  test('--json asks nobody; colour is for terminals, never with NO_COLOR', async () => {
-    const rig = createRig();
-    initAirlock(rig);
-    const json = await rig.run(['run', '320', '--json'], { terminal: true, stdin: '' });
-    expect(json.code).toBe(3);
-    expect(json.stdout).not.toMatch(PROMPT);
-    const status = (env: Record<string, string>) => rig.run(['status', '320'], { terminal: true, stdin: '', env });
-    expect((await status({ TERM: 'xterm' })).stdout).toContain(ESCAPE);
-    expect((await status({ TERM: 'xterm', NO_COLOR: '1' })).stdout).not.toContain(ESCAPE);
-    expect((await status({ TERM: 'dumb' })).stdout).not.toContain(ESCAPE);
-  });
-});
+    test.each([
+      ['run', PROMPT],
+      ['approve', /exactly these bytes: $/],
+    ])('Ctrl-C at the question of `%s` interrupts, and the airlock stays shut', async (command, prompt) => {
+      const rig = createRig();
+      initAirlock(rig);
+      await rig.run(['run', '320']);
+      const running = rig.start([command, '320'], { terminal: true });
+      await asks(running, prompt);
+      running.type('\u0003');
+      expect((await running.ended).code).toBe(130);
+      expect((await rig.run(['run', '320'])).code).toBe(3);
+      expect(answersIn(rig)).toEqual([]);
+    });
+
+    test('--json asks nobody; colour is for terminals, never with NO_COLOR', async () => {
+      const rig = createRig();
+      initAirlock(rig);
+      const json = await rig.run(['run', '320', '--json'], { terminal: true, stdin: '' });
+      expect(json.code).toBe(3);
+      expect(json.stdout).not.toMatch(PROMPT);
+      const status = (env: Record<string, string>) =>
+        rig.run(['status', '320'], { terminal: true, stdin: '', env });
+      expect((await status({ TERM: 'xterm' })).stdout).toContain(ESCAPE);
+      expect((await status({ TERM: 'xterm', NO_COLOR: '1' })).stdout).not.toContain(ESCAPE);
+      expect((await status({ TERM: 'dumb' })).stdout).not.toContain(ESCAPE);
+    });
+  },
+);

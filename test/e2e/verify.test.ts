@@ -164,6 +164,7 @@ describe('verify', () => {
       /append document/,
       /^append work\.sealed/,
       /renamed plan\.md/,
+      /^write post-mortem/,
       /^git commit made/,
       /^git push done/,
       /synced target\.done/,

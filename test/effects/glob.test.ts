@@ -16,7 +16,15 @@ const withFiles = (...paths: readonly string[]): string => {
   return root;
 };
 
-const FILES = ['README.md', 'src/a.ts', 'src/b.js', 'src/deep/c.ts', 'src/.hidden/d.ts', 'test/a.test.ts', '!odd/e.ts'];
+const FILES = [
+  'README.md',
+  'src/a.ts',
+  'src/b.js',
+  'src/deep/c.ts',
+  'src/.hidden/d.ts',
+  'test/a.test.ts',
+  '!odd/e.ts',
+];
 
 test.each<[string, readonly string[]]>([
   ['src/**', ['src/.hidden/d.ts', 'src/a.ts', 'src/b.js', 'src/deep/c.ts']],
@@ -37,7 +45,13 @@ test.each<[string, readonly string[]]>([
 });
 
 test('what others made is not looked into, unless it is named', () => {
-  const root = withFiles('node_modules/x/a.ts', 'src/node_modules/y/a.ts', '.git/a.ts', '.orchestrate/320/a.ts', 'a.ts');
+  const root = withFiles(
+    'node_modules/x/a.ts',
+    'src/node_modules/y/a.ts',
+    '.git/a.ts',
+    '.orchestrate/320/a.ts',
+    'a.ts',
+  );
   expect(expandGlob(root, '**/*.ts')).toEqual(['a.ts']);
   expect(expandGlob(root, 'node_modules/x/*')).toEqual(['node_modules/x/a.ts']);
 });

@@ -26,9 +26,15 @@ test.each([
 });
 
 test('is every target on a path from the one to the other, in order', () => {
-  const graphs = fc.integer({ min: 2, max: 9 }).chain((size) =>
-    fc.tuple(...Array.from({ length: size }, (_, index) => fc.subarray(Array.from({ length: index }, (__, at) => `t${at}`)))),
-  );
+  const graphs = fc
+    .integer({ min: 2, max: 9 })
+    .chain((size) =>
+      fc.tuple(
+        ...Array.from({ length: size }, (_, index) =>
+          fc.subarray(Array.from({ length: index }, (__, at) => `t${at}`)),
+        ),
+      ),
+    );
   fc.assert(
     fc.property(graphs, fc.nat(), fc.nat(), (needs, one, two) => {
       const names = needs.map((_, index) => `t${index}`);
@@ -36,7 +42,9 @@ test('is every target on a path from the one to the other, in order', () => {
       const reaches = (above: string, below: string): boolean =>
         above === below || (needs[names.indexOf(below)] ?? []).some((need) => reaches(above, need));
       const expected = names.filter((name) => name !== from && reaches(from, name) && reaches(name, to));
-      expect(targetsBetween(pipelineOf(needs.map((list, index) => target(`t${index}`, list))), from, to)).toEqual(expected);
+      expect(
+        targetsBetween(pipelineOf(needs.map((list, index) => target(`t${index}`, list))), from, to),
+      ).toEqual(expected);
     }),
     { numRuns: 60 },
   );

@@ -7,7 +7,13 @@ import { applyLine, emptyRun } from '../../orchestrator/machine/run-state.js';
 import type { Ticket } from '../../orchestrator/model/ticket.js';
 import { done, folder, started } from '../helpers/core.js';
 
-const TICKET: Ticket = { id: '320', title: 'Parse durations', labels: ['parser'], acceptance: ['minutes overflow'], body: 'The lexer reads numbers.' };
+const TICKET: Ticket = {
+  id: '320',
+  title: 'Parse durations',
+  labels: ['parser'],
+  acceptance: ['minutes overflow'],
+  body: 'The lexer reads numbers.',
+};
 
 /** As much of a run as the notes need: ticket 320 in this repository. */
 const runOf = (root: string, ticket: Ticket | undefined = TICKET): TicketRun => {
@@ -73,7 +79,9 @@ describe('scars', () => {
     note(root, '321', 'a.md', '# Wound: parser, durations, minutes');
     expect(matchingScars(runOf(root))).toHaveLength(1);
     const run = emptyRun('320');
-    expect(matchingScars({ ticket: '320', paths: { mainRoot: root }, recorder: { run } } as unknown as TicketRun)).toEqual([]);
+    expect(
+      matchingScars({ ticket: '320', paths: { mainRoot: root }, recorder: { run } } as unknown as TicketRun),
+    ).toEqual([]);
   });
 
   test('a long one is cut', () => {

@@ -15,7 +15,14 @@ const withFiles = (...paths: readonly string[]): string => {
 };
 
 const open = (root: string, each: Target, more: Partial<Parameters<typeof openTargetFiles>[0]> = {}) =>
-  openTargetFiles({ pipeline: pipelineOf([each]), root: () => root, memory: {}, now: () => Date.now() + 60_000, isOver: () => false, ...more });
+  openTargetFiles({
+    pipeline: pipelineOf([each]),
+    root: () => root,
+    memory: {},
+    now: () => Date.now() + 60_000,
+    isOver: () => false,
+    ...more,
+  });
 
 test('inputs are the paths as they stand, with globs expanded; a file that two of them name is one input', async () => {
   const each = target('a', [], { inputs: ['src/*', 'none', 'src/b', 'src/{b,c}'] });

@@ -8,7 +8,13 @@ const plan = (more: Partial<Extract<PolicyCase, { kind: 'plan' }>['plan']> = {})
   kind: 'plan',
   plan: { paths: ['src/parse/**'], files: 3, lines: 100, body: 'x', ...more },
 });
-const diff = (more: Partial<Extract<PolicyCase, { kind: 'diff' }>> = {}): PolicyCase => ({ kind: 'diff', paths: ['src/a.ts'], files: 3, lines: 100, ...more });
+const diff = (more: Partial<Extract<PolicyCase, { kind: 'diff' }>> = {}): PolicyCase => ({
+  kind: 'diff',
+  paths: ['src/a.ts'],
+  files: 3,
+  lines: 100,
+  ...more,
+});
 
 describe('a plan', () => {
   test('within paths and limits is approved, also at the very limit', () => {
@@ -23,7 +29,10 @@ describe('a plan', () => {
   });
 
   test('that is too large is not', () => {
-    expect(policyObjections(POLICY, plan({ files: 4, lines: 101 }))).toEqual(["4 files are more than the policy's 3", "101 lines are more than the policy's 100"]);
+    expect(policyObjections(POLICY, plan({ files: 4, lines: 101 }))).toEqual([
+      "4 files are more than the policy's 3",
+      "101 lines are more than the policy's 100",
+    ]);
   });
 
   test('that promises no size is not: a policy never guesses', () => {
@@ -41,7 +50,9 @@ describe('a diff', () => {
   });
 
   test('is held to the paths that it touched, not to what somebody estimated', () => {
-    expect(policyObjections(POLICY, diff({ paths: ['src/a.ts', '.github/workflows/ci.yml'], files: 4 }))).toEqual([
+    expect(
+      policyObjections(POLICY, diff({ paths: ['src/a.ts', '.github/workflows/ci.yml'], files: 4 })),
+    ).toEqual([
       "`.github/workflows/ci.yml` is outside the policy's paths (src/**, test/**)",
       "4 files are more than the policy's 3",
     ]);

@@ -4,7 +4,12 @@ import { readPlan } from '../../orchestrator/gates/plan.js';
 const plan = (head: string, body = 'Do it.\n'): string => `---\n${head}\n---\n${body}`;
 
 test('paths, estimates and text are read', () => {
-  expect(readPlan(plan('paths: ["src/**", test]\nfiles: 3\nlines: 40'))).toEqual({ paths: ['src/**', 'test'], files: 3, lines: 40, body: 'Do it.\n' });
+  expect(readPlan(plan('paths: ["src/**", test]\nfiles: 3\nlines: 40'))).toEqual({
+    paths: ['src/**', 'test'],
+    files: 3,
+    lines: 40,
+    body: 'Do it.\n',
+  });
 });
 
 test('estimates are optional; what is no count is none', () => {
@@ -14,7 +19,10 @@ test('estimates are optional; what is no count is none', () => {
 });
 
 test('CRLF and more keys than are read do no harm', () => {
-  expect(readPlan('---\r\npaths: [src]\r\ntitle: x\r\n---\r\nDo it.')).toEqual({ paths: ['src'], body: 'Do it.' });
+  expect(readPlan('---\r\npaths: [src]\r\ntitle: x\r\n---\r\nDo it.')).toEqual({
+    paths: ['src'],
+    body: 'Do it.',
+  });
 });
 
 const problems = (text: string): string => {
@@ -34,20 +42,42 @@ describe('a plan without a blast radius is none', () => {
     ['numbers', plan('paths: [1]'), '`paths:` in plan.md must be a list'],
     ['null', plan('paths: [~]'), '`paths:` in plan.md must be a list'],
     ['no text', plan('paths: [src]', '  \n'), 'no text after its front matter'],
-    ['a bomb of aliases', plan(`a: &a [x,x,x,x,x,x,x,x]\nb: &b [${'*a,'.repeat(9)}]\nc: &c [${'*b,'.repeat(9)}]\npaths: [src]`), 'is not YAML'],
+    [
+      'a bomb of aliases',
+      plan(`a: &a [x,x,x,x,x,x,x,x]\nb: &b [${'*a,'.repeat(9)}]\nc: &c [${'*b,'.repeat(9)}]\npaths: [src]`),
+      'is not YAML',
+    ],
   ])('%s', (_, text, problem) => {
     expect(problems(text)).toContain(problem);
   });
 });
 
 describe('a path that leads out of the tree, or tries to, is refused by name', () => {
-  test.each(['/etc/passwd', '../x', 'src/../../x', 'src/..', '..', 'src/{..,a}/x', '!src/**', '', 'a\nb', 'a\u0000b', 'a\u202Eb', 'a\u001B[2Jb', '/'])('%j', (path) => {
+  test.each([
+    '/etc/passwd',
+    '../x',
+    'src/../../x',
+    'src/..',
+    '..',
+    'src/{..,a}/x',
+    '!src/**',
+    '',
+    'a\nb',
+    'a\u0000b',
+    'a\u202Eb',
+    'a\u001B[2Jb',
+    '/',
+  ])('%j', (path) => {
     const text = problems(plan(`paths: [ok, ${JSON.stringify(path)}]`));
     expect(text).toMatch(/^`paths:` in plan\.md: ".*" is not a path inside the tree$/);
   });
 
   test('names that only look odd are allowed', () => {
-    expect(problems(plan('paths: ["a..b/c", "..a", "app/(shop)/[id]/page.tsx", "src/.env", "a b", "ünï/**", "a{b,c}d"]'))).toBe('none');
+    expect(
+      problems(
+        plan('paths: ["a..b/c", "..a", "app/(shop)/[id]/page.tsx", "src/.env", "a b", "ünï/**", "a{b,c}d"]'),
+      ),
+    ).toBe('none');
   });
 });
 
@@ -57,7 +87,9 @@ describe('an intricate glob is refused: matching it could take for ever', () => 
   });
 
   test('usual ones are not', () => {
-    expect(problems(plan('paths: ["packages/*/src/**/*.{ts,tsx}", "**/*.test.*", "{src,test}/**"]'))).toBe('none');
+    expect(problems(plan('paths: ["packages/*/src/**/*.{ts,tsx}", "**/*.test.*", "{src,test}/**"]'))).toBe(
+      'none',
+    );
   });
 
   test('so is an endless list, and of many problems the first ten are told', () => {

@@ -15,7 +15,13 @@ const APPROVED: Verdict = {
 };
 const BLOCKER = { title: 'overflow', path: 'src/a.ts', detail: 'at 2^31' };
 
-const CASE: VerdictCase = { verdict: APPROVED, nonce: 'c0ffee', pillars: ['correctness', 'tests'], reviewed: RECEIPT, current: RECEIPT };
+const CASE: VerdictCase = {
+  verdict: APPROVED,
+  nonce: 'c0ffee',
+  pillars: ['correctness', 'tests'],
+  reviewed: RECEIPT,
+  current: RECEIPT,
+};
 
 const reasons = (more: Partial<VerdictCase>): readonly string[] => {
   const answer = judgeVerdict({ ...CASE, ...more });
@@ -56,32 +62,62 @@ describe('a verdict', () => {
     ['no-verdict: the critic returned none', { verdict: undefined }],
     ["wrong-nonce: the verdict does not carry this round's nonce", verdict({ nonce: 'c0ffe' })],
     ["wrong-nonce: the verdict does not carry this round's nonce", verdict({ nonce: '' })],
-    ['pages-not-read: 1 of 2 pages of the diff are not acknowledged', verdict({ pages: RECEIPT.pages.slice(1) })],
+    [
+      'pages-not-read: 1 of 2 pages of the diff are not acknowledged',
+      verdict({ pages: RECEIPT.pages.slice(1) }),
+    ],
     ['pages-not-read: 2 of 2 pages of the diff are not acknowledged', verdict({ pages: [digest('page 3')] })],
-    ['pillars-missing: tests (a finding or "none" is needed)', verdict({ pillars: { correctness: 'none', tests: ' ' } })],
+    [
+      'pillars-missing: tests (a finding or "none" is needed)',
+      verdict({ pillars: { correctness: 'none', tests: ' ' } }),
+    ],
     ['pillars-missing: correctness, tests (a finding or "none" is needed)', verdict({ pillars: {} })],
     ['contradiction: APPROVED with 1 blockers', verdict({ blockers: [BLOCKER] })],
     ['contradiction: REJECTED without a blocker', verdict({ verdict: 'REJECTED' })],
-    ['stale: the reviewed bytes are not the bytes of the work now', { current: { ...RECEIPT, tree: 'c'.repeat(40) } }],
+    [
+      'stale: the reviewed bytes are not the bytes of the work now',
+      { current: { ...RECEIPT, tree: 'c'.repeat(40) } },
+    ],
     ['unbindable: the reviewed bytes are not the bytes of the work now', { current: undefined }],
   ])('is refused, by name: %s', (reason, more) => {
     expect(reasons(more)).toEqual([reason]);
   });
 
   test('everything that is wrong is told at once', () => {
-    const all = reasons({ ...verdict({ nonce: 'x', pages: [], pillars: {}, blockers: [BLOCKER] }), current: undefined });
-    expect(all.map((reason) => reason.split(':')[0])).toEqual(['wrong-nonce', 'pages-not-read', 'pillars-missing', 'contradiction', 'unbindable']);
+    const all = reasons({
+      ...verdict({ nonce: 'x', pages: [], pillars: {}, blockers: [BLOCKER] }),
+      current: undefined,
+    });
+    expect(all.map((reason) => reason.split(':')[0])).toEqual([
+      'wrong-nonce',
+      'pages-not-read',
+      'pillars-missing',
+      'contradiction',
+      'unbindable',
+    ]);
   });
 
   test('REJECTED of other bytes is refused as well: it answers nothing about these', () => {
-    expect(reasons({ ...verdict({ verdict: 'REJECTED', blockers: [BLOCKER] }), current: { ...RECEIPT, base: 'c'.repeat(40) } })[0]).toContain('stale');
+    expect(
+      reasons({
+        ...verdict({ verdict: 'REJECTED', blockers: [BLOCKER] }),
+        current: { ...RECEIPT, base: 'c'.repeat(40) },
+      })[0],
+    ).toContain('stale');
   });
 
   test('more pages and more pillars than were asked for do no harm', () => {
-    expect(judgeVerdict({ ...CASE, ...verdict({ pages: [...RECEIPT.pages, digest('x')], pillars: { ...APPROVED.pillars, style: 'x' } }) }).kind).toBe('approved');
+    expect(
+      judgeVerdict({
+        ...CASE,
+        ...verdict({ pages: [...RECEIPT.pages, digest('x')], pillars: { ...APPROVED.pillars, style: 'x' } }),
+      }).kind,
+    ).toBe('approved');
   });
 
   test('a pillar that is named like something which every object has is missing all the same', () => {
-    expect(reasons({ pillars: ['constructor', 'toString'] })).toEqual(['pillars-missing: constructor, toString (a finding or "none" is needed)']);
+    expect(reasons({ pillars: ['constructor', 'toString'] })).toEqual([
+      'pillars-missing: constructor, toString (a finding or "none" is needed)',
+    ]);
   });
 });

@@ -129,7 +129,10 @@ export const answered = (name: string, more: More<'gate.answered'> = {}): EventO
   ...more,
 });
 
-export const decided = (name: string, more: More<'approval.answered'> = {}): EventOf<'approval.answered'> => ({
+export const decided = (
+  name: string,
+  more: More<'approval.answered'> = {},
+): EventOf<'approval.answered'> => ({
   type: 'approval.answered',
   target: name,
   digest: digest('plan'),
@@ -158,7 +161,10 @@ export const failed = (name: string, more: More<'target.failed'> = {}): EventOf<
   ...more,
 });
 
-export const invalidated = (name: string, more: More<'target.invalidated'> = {}): EventOf<'target.invalidated'> => ({
+export const invalidated = (
+  name: string,
+  more: More<'target.invalidated'> = {},
+): EventOf<'target.invalidated'> => ({
   type: 'target.invalidated',
   target: name,
   also: [],
@@ -198,7 +204,10 @@ export interface TestRun {
 }
 
 /** An empty run directory. */
-export const newRun = (pipeline: Pipeline = pipelineOf([target('plan'), target('diff', ['plan'])]), ticket = '320'): TestRun => {
+export const newRun = (
+  pipeline: Pipeline = pipelineOf([target('plan'), target('diff', ['plan'])]),
+  ticket = '320',
+): TestRun => {
   const root = folder();
   const directory = runDirectory(root, ticket);
   makeRunDirectory(root, directory);

@@ -8,7 +8,9 @@ const agent = (body: string): string => `#!/bin/sh\ncat > /dev/null\n${body}\n`;
 export const RETURN = `printf '{"status":"done","summary":["did it"]}' > "$ORCHESTRATE_RETURN"`;
 
 export const planner = (paths = '"**"'): string =>
-  agent(`printf -- '---\\npaths: [${paths}]\\nfiles: 1\\nlines: 9\\n---\\nThe plan.\\n' > "$ORCHESTRATE_OUT/plan.md"\n${RETURN}`);
+  agent(
+    `printf -- '---\\npaths: [${paths}]\\nfiles: 1\\nlines: 9\\n---\\nThe plan.\\n' > "$ORCHESTRATE_OUT/plan.md"\n${RETURN}`,
+  );
 
 /** @param work shell commands in the tree */
 export const builder = (work = 'echo more >> a.txt'): string => agent(`${work}\n${RETURN}`);

@@ -39,7 +39,8 @@ export interface Holder {
 }
 
 /** State letter of a process, from procfs. */
-const stateOf = (pid: number): string => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] ?? '';
+const stateOf = (pid: number): string =>
+  readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.[0] ?? '';
 
 export const startHolder = async (folder: string): Promise<Holder> => {
   const child = spawn(process.execPath, [built(), folder], { stdio: ['pipe', 'pipe', 'inherit'] });

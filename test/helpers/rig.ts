@@ -100,7 +100,12 @@ let cache: string | undefined;
 /** A test folder; after the test (or when `onEnd` says so) its processes are ended and it is removed. */
 export const createRig = (onEnd: (clean: () => void) => void = onTestFinished): Rig => {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'orchestrate-e2e-')));
-  const [home, repo, bin, tmp] = ['home', 'repo', 'bin', 'tmp'].map((name) => join(dir, name)) as [string, string, string, string];
+  const [home, repo, bin, tmp] = ['home', 'repo', 'bin', 'tmp'].map((name) => join(dir, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
   for (const folder of [home, bin, tmp]) mkdirSync(folder);
   mkdirSync(join(home, 'orchestrate'), { mode: 0o700 });
   symlinkSync(sharedCache(), join(home, 'orchestrate', 'cache'));
@@ -117,7 +122,12 @@ export const createRig = (onEnd: (clean: () => void) => void = onTestFinished): 
   };
   const start = starter(repo, env);
   const gitIn = (folder: string, ...args: string[]): string =>
-    execFileSync('git', args, { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+    execFileSync('git', args, {
+      cwd: folder,
+      env,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).trim();
   const processes = (): readonly number[] => pidsWith(`HOME=${home}`);
   onEnd(() => {
     for (const pid of processes()) endProcess(pid);
@@ -208,7 +218,9 @@ const findTerminal = (): ((command: readonly string[]) => readonly string[]) | u
 export const TERMINAL = findTerminal();
 
 const definedOf = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
 
 export const writeFiles = (folder: string, files: Files): void => {
   for (const [path, text] of Object.entries(files)) {
@@ -225,8 +237,9 @@ const readProc = (pid: number, name: string): string => {
   }
 };
 
+/** Only where there is procfs. */
 const pidsWith = (variable: string): readonly number[] =>
-  readdirSync('/proc')
+  (existsSync('/proc/self') ? readdirSync('/proc') : [])
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) => pid !== process.pid && readProc(pid, 'environ').split('\0').includes(variable));
@@ -268,7 +281,10 @@ export const until = async (condition: () => boolean, what: string): Promise<voi
 };
 
 /** Holds a shell child at `read line < PATH` until the test lets it go. */
-export const makeGate = (rig: Rig, name = 'gate'): { readonly path: string; readonly open: () => Promise<void> } => {
+export const makeGate = (
+  rig: Rig,
+  name = 'gate',
+): { readonly path: string; readonly open: () => Promise<void> } => {
   const path = join(rig.dir, name);
   execFileSync('mkfifo', [path]);
   return {

@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RunEvent } from '../../orchestrator/model/event.js';
 import type { TargetEvent } from '../../orchestrator/machine/target-context.js';
-import { advance, INITIAL, neverMade, type TargetState, type TargetValue } from '../../orchestrator/machine/target-machine.js';
+import {
+  advance,
+  INITIAL,
+  neverMade,
+  type TargetState,
+  type TargetValue,
+} from '../../orchestrator/machine/target-machine.js';
 import {
   abandoned,
   answered,
@@ -22,7 +28,8 @@ const AT = '2025-11-30T12:00:00.000Z';
 type Event = Extract<RunEvent, { readonly target: string }>;
 
 const at = (event: Event, time = AT): TargetEvent => ({ ...event, at: time });
-const after = (...events: readonly Event[]): TargetState => events.reduce((state, event) => advance(state, at(event)), INITIAL);
+const after = (...events: readonly Event[]): TargetState =>
+  events.reduce((state, event) => advance(state, at(event)), INITIAL);
 /** Without the keys that say `undefined`: what a checkpoint keeps. */
 const known = (state: TargetState): unknown => JSON.parse(JSON.stringify(state));
 
@@ -47,15 +54,15 @@ const EVENTS: Readonly<Record<string, Event>> = {
   'gate passed': answered('t'),
   'gate refused': answered('t', { outcome: 'refused' }),
   'gate awaiting': asked,
-  'approved': decided('t'),
+  approved: decided('t'),
   'approved, other bytes': decided('t', { digest: digest('other') }),
   'approved by policy': decided('t', { how: 'policy', by: 'policy (…)' }),
-  'rejected': decided('t', { answer: 'rejected', note: 'no' }),
+  rejected: decided('t', { answer: 'rejected', note: 'no' }),
   'rejected, other bytes': decided('t', { answer: 'rejected', digest: digest('other') }),
   'rejected by policy': decided('t', { how: 'policy', answer: 'rejected' }),
   'target.done': done('t'),
   'failed, tried again': failed('t', { retry: true }),
-  'failed': failed('t'),
+  failed: failed('t'),
   'target.invalidated': invalidated('t'),
   'target.paused': paused('t'),
   'target.abandoned': abandoned('t'),
@@ -96,16 +103,30 @@ const valueAfter = (state: TargetState, event: Event): string => {
 test('every event in every state goes where the table says', () => {
   const values = Object.keys(WAYS) as TargetValue[];
   const rows = Object.entries(EVENTS).map(
-    ([name, event]) => name.padEnd(23) + values.map((value) => valueAfter(after(...WAYS[value]), event).padEnd(10)).join(''),
+    ([name, event]) =>
+      name.padEnd(23) + values.map((value) => valueAfter(after(...WAYS[value]), event).padEnd(10)).join(''),
   );
-  const table = [' '.repeat(23) + values.map((value) => value.padEnd(10)).join(''), ...rows].map((row) => row.trimEnd());
+  const table = [' '.repeat(23) + values.map((value) => value.padEnd(10)).join(''), ...rows].map((row) =>
+    row.trimEnd(),
+  );
   expect(`\n${table.join('\n')}\n`).toBe(TABLE);
 });
 
 describe('a new attempt', () => {
   const first = [
     started('t', { child: '03-t.1', nonce: digest('nonce'), receipt: RECEIPT, directives: [1] }),
-    ended('t', { status: 'done', verdict: { verdict: 'REJECTED', nonce: '0', blockers: [], pillars: {}, dismissed: [], deadEnds: [], pages: [] } }),
+    ended('t', {
+      status: 'done',
+      verdict: {
+        verdict: 'REJECTED',
+        nonce: '0',
+        blockers: [],
+        pillars: {},
+        dismissed: [],
+        deadEnds: [],
+        pages: [],
+      },
+    }),
     sealed('t', { receipt: RECEIPT }),
     answered('t', { gate: 0 }),
     answered('t', { gate: 1, outcome: 'awaiting' }),
@@ -117,8 +138,27 @@ describe('a new attempt', () => {
     ['out of date', [invalidated('t')]],
     ['after it was done', [done('t')]],
   ])('inherits nothing of the old seal, approval, verdict, end or child: %s', (_, between) => {
-    const { context } = advance(after(...first, ...between), at(started('t', { attempt: 2 }), '2025-12-01T00:00:00.000Z'));
-    for (const key of ['artifacts', 'receipt', 'approval', 'verdict', 'status', 'end', 'endedAt', 'child', 'nonce', 'summary', 'usage', 'waitingFor', 'failure', 'until', 'directives'] as const) {
+    const { context } = advance(
+      after(...first, ...between),
+      at(started('t', { attempt: 2 }), '2025-12-01T00:00:00.000Z'),
+    );
+    for (const key of [
+      'artifacts',
+      'receipt',
+      'approval',
+      'verdict',
+      'status',
+      'end',
+      'endedAt',
+      'child',
+      'nonce',
+      'summary',
+      'usage',
+      'waitingFor',
+      'failure',
+      'until',
+      'directives',
+    ] as const) {
       expect([key, context[key]]).toEqual([key, undefined]);
     }
     expect(context).toMatchObject({ attempt: 2, gate: 0, startedAt: '2025-12-01T00:00:00.000Z' });
@@ -150,11 +190,17 @@ describe('a new attempt', () => {
 });
 
 describe('failures', () => {
-  const fail = (attempt: number): Event[] => [started('t', { attempt }), failed('t', { attempt, retry: true })];
+  const fail = (attempt: number): Event[] => [
+    started('t', { attempt }),
+    failed('t', { attempt, retry: true }),
+  ];
 
   test('are counted over attempts; an interruption is none', () => {
     const interrupted = failed('t', { attempt: 3, retry: true, kind: 'interrupted' });
-    expect(after(...fail(1), ...fail(2), started('t', { attempt: 3 }), interrupted).context).toMatchObject({ failures: 2, attempt: 3 });
+    expect(after(...fail(1), ...fail(2), started('t', { attempt: 3 }), interrupted).context).toMatchObject({
+      failures: 2,
+      attempt: 3,
+    });
   });
 
   test('begin anew after success, in a new round, and when a failed target is started again', () => {
@@ -169,7 +215,9 @@ describe('failures', () => {
   test('say what, and what next; success forgets it', () => {
     const failure = { kind: 'check-failed', message: 'tests failed', next: 'mend them' };
     expect(after(started('t'), failed('t', failure)).context.failure).toEqual(failure);
-    expect(after(started('t'), failed('t', failure), started('t', { attempt: 2 }), done('t')).context.failure).toBeUndefined();
+    expect(
+      after(started('t'), failed('t', failure), started('t', { attempt: 2 }), done('t')).context.failure,
+    ).toBeUndefined();
   });
 });
 
@@ -179,12 +227,24 @@ describe('gates', () => {
   test('are asked in order: an answer that passes moves on, a refusal does not', () => {
     expect(after(...work).context.gate).toBe(0);
     expect(after(...work, answered('t', { gate: 0 }), answered('t', { gate: 1 })).context.gate).toBe(2);
-    expect(after(...work, answered('t', { gate: 0 }), answered('t', { gate: 1, outcome: 'refused' })).context.gate).toBe(1);
+    expect(
+      after(...work, answered('t', { gate: 0 }), answered('t', { gate: 1, outcome: 'refused' })).context.gate,
+    ).toBe(1);
   });
 
   test('an approval opens the one that asked, and is kept with who, how and for which bytes', () => {
-    const { context } = after(...work, answered('t', { gate: 0 }), answered('t', { gate: 1, outcome: 'awaiting' }), decided('t', { note: 'fine' }));
-    expect(context.approval).toEqual({ digest: digest('plan'), by: 'person ada', how: 'command', note: 'fine' });
+    const { context } = after(
+      ...work,
+      answered('t', { gate: 0 }),
+      answered('t', { gate: 1, outcome: 'awaiting' }),
+      decided('t', { note: 'fine' }),
+    );
+    expect(context.approval).toEqual({
+      digest: digest('plan'),
+      by: 'person ada',
+      how: 'command',
+      note: 'fine',
+    });
     expect(context).toMatchObject({ gate: 2 });
     expect(context.waitingFor).toBeUndefined();
   });
@@ -203,7 +263,11 @@ describe('gates', () => {
 
 describe('out of date', () => {
   test('it takes reason, feedback and round along', () => {
-    const { context } = after(started('t'), done('t'), invalidated('t', { round: 3, because: 'REJECTED', feedback: ['a'] }));
+    const { context } = after(
+      started('t'),
+      done('t'),
+      invalidated('t', { round: 3, because: 'REJECTED', feedback: ['a'] }),
+    );
     expect(context).toMatchObject({ round: 3, reason: 'REJECTED', feedback: ['a'] });
     expect(after(started('t', { round: 3 }), done('t'), invalidated('t')).context.round).toBe(3);
   });
@@ -231,7 +295,10 @@ test('what is abandoned keeps its reason and drops what was said', () => {
 });
 
 test('an earlier epoch leaves nothing but the number of starts', () => {
-  expect(neverMade(7, 'rebuild')).toEqual({ value: 'pending', context: { ...INITIAL.context, attempt: 7, reason: 'rebuild' } });
+  expect(neverMade(7, 'rebuild')).toEqual({
+    value: 'pending',
+    context: { ...INITIAL.context, attempt: 7, reason: 'rebuild' },
+  });
 });
 
 test('random walks are pure: the same events give the same state, also from a state that was written down in between', () => {

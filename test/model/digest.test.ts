@@ -9,12 +9,16 @@ test('a digest is sha256 in lower-case hexadecimal, of text and of its bytes ali
   expect(isDigest(digest)).toBe(true);
 });
 
-test.each(['', 'sha256:', `sha256:${'0'.repeat(63)}`, `sha256:${'A'.repeat(64)}`, `sha1:${'0'.repeat(64)}`, `sha256:${'0'.repeat(64)}\n`])(
-  '%j is no digest',
-  (text) => {
-    expect(isDigest(text)).toBe(false);
-  },
-);
+test.each([
+  '',
+  'sha256:',
+  `sha256:${'0'.repeat(63)}`,
+  `sha256:${'A'.repeat(64)}`,
+  `sha1:${'0'.repeat(64)}`,
+  `sha256:${'0'.repeat(64)}\n`,
+])('%j is no digest', (text) => {
+  expect(isDigest(text)).toBe(false);
+});
 
 const shuffled = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(shuffled);

@@ -1,13 +1,36 @@
-import { cpSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { targetState } from '../../orchestrator/machine/run-state.js';
 import { boot, readDocuments } from '../../orchestrator/record/boot.js';
 import { selfIdentity } from '../../orchestrator/state/identity.js';
 import { takeLock } from '../../orchestrator/state/lock.js';
 import { runDirectory, type DocumentName } from '../../orchestrator/state/run-dir.js';
-import { answered, done, ended, failed, failureOf, folder, KEY, newRun, opened, OTHER_KEY, started, type TestRun } from '../helpers/core.js';
+import {
+  answered,
+  done,
+  ended,
+  failed,
+  failureOf,
+  folder,
+  KEY,
+  newRun,
+  opened,
+  OTHER_KEY,
+  started,
+  type TestRun,
+} from '../helpers/core.js';
+import { withFs } from '../helpers/fresh-module.js';
 
 const LAWS = '---\ndocument: "governance"\n---\n# Laws – für alle\n';
 const TICKET = '---\ndocument: "ticket"\n---\n# Ticket – ünïcode 🎉\n';
@@ -16,7 +39,11 @@ const round = (number: number): string => `## Round ${number} – naïve 🎉\n`
 const open320 = opened('320', { documents: [{ name: '00_governance.md', text: LAWS }] });
 const ticketDone = done('plan', { documents: [{ name: '10_ticket.md', text: TICKET }] });
 const verdict = (number: number) =>
-  answered('diff', { kind: 'verdict', outcome: 'refused', documents: [{ name: '30_critic_summary.md', append: true, text: round(number) }] });
+  answered('diff', {
+    kind: 'verdict',
+    outcome: 'refused',
+    documents: [{ name: '30_critic_summary.md', append: true, text: round(number) }],
+  });
 
 /** A run of this boot: somebody had its lock before. */
 const begin = (): TestRun => {
@@ -26,7 +53,10 @@ const begin = (): TestRun => {
 };
 
 /** Records and leaves, as a whole run of the program does. */
-const record = (run: TestRun, ...events: readonly Parameters<ReturnType<TestRun['open']>['record']>[0][]): TestRun => {
+const record = (
+  run: TestRun,
+  ...events: readonly Parameters<ReturnType<TestRun['open']>['record']>[0][]
+): TestRun => {
   const recorder = run.open();
   for (const event of events) recorder.record(event);
   recorder.writeNextAction();
@@ -35,7 +65,18 @@ const record = (run: TestRun, ...events: readonly Parameters<ReturnType<TestRun[
 };
 
 /** 00, 10 and two records of 30, and then a line that writes none of them. */
-const full = (): TestRun => record(begin(), open320, started('plan'), ticketDone, started('diff'), ended('diff'), verdict(1), verdict(2), failed('diff', { retry: true }));
+const full = (): TestRun =>
+  record(
+    begin(),
+    open320,
+    started('plan'),
+    ticketDone,
+    started('diff'),
+    ended('diff'),
+    verdict(1),
+    verdict(2),
+    failed('diff', { retry: true }),
+  );
 
 const path = (run: TestRun, name: string): string => run.directory.document(name as DocumentName);
 const text = (run: TestRun, name: string): string => readFileSync(path(run, name), 'utf8');
@@ -65,15 +106,24 @@ describe('B1: the documents first, in lexical order, then the journal; nothing i
     const { directory } = full();
     writeFileSync(join(directory.state, '25_x.md'), 'a note');
     const read: string[] = [];
-    vi.resetModules();
-    vi.doMock('node:fs', async (original) => {
-      const fs = await original<typeof import('node:fs')>();
-      return { ...fs, readFileSync: (file: string, ...more: []) => (read.push(basename(file)), fs.readFileSync(file, ...more)) };
-    });
-    onTestFinished(() => void vi.doUnmock('node:fs'));
-    const fresh = await import('../../orchestrator/record/boot.js');
+    const fresh = await withFs(
+      (fs) => ({
+        readFileSync: (file: string, ...more: []) => {
+          read.push(basename(file));
+          return fs.readFileSync(file, ...more);
+        },
+      }),
+      () => import('../../orchestrator/record/boot.js'),
+    );
     fresh.boot(directory, KEY);
-    expect(read.slice(0, 6)).toEqual(['00_governance.md', '10_ticket.md', '25_x.md', '30_critic_summary.md', '99_next_action.md', 'journal.jsonl']);
+    expect(read.slice(0, 6)).toEqual([
+      '00_governance.md',
+      '10_ticket.md',
+      '25_x.md',
+      '30_critic_summary.md',
+      '99_next_action.md',
+      'journal.jsonl',
+    ]);
   });
 
   test('nothing on the disk changes, also after a crash that left something to mend', () => {
@@ -87,14 +137,27 @@ describe('B1: the documents first, in lexical order, then the journal; nothing i
 
   test('no folder, no journal and no documents are the beginning', () => {
     const booted = boot(runDirectory(folder(), '320'), KEY);
-    expect(booted).toMatchObject({ documents: [], unwritten: [], torn: 0, head: { seq: 0 }, run: { seq: 0, ticket: '320' } });
+    expect(booted).toMatchObject({
+      documents: [],
+      unwritten: [],
+      torn: 0,
+      head: { seq: 0 },
+      run: { seq: 0, ticket: '320' },
+    });
     expect(booted.nextActionSeq).toBeUndefined();
   });
 });
 
 test('documents are read in lexical order, unknown ones in their place, other files not at all', () => {
   const state = folder();
-  for (const name of ['99_next_action.md', '25_x.md', '00_governance.md', '30_critic_summary.md', '.tmp-1-1-99_next_action.md', 'notes.txt']) {
+  for (const name of [
+    '99_next_action.md',
+    '25_x.md',
+    '00_governance.md',
+    '30_critic_summary.md',
+    '.tmp-1-1-99_next_action.md',
+    'notes.txt',
+  ]) {
     writeFileSync(join(state, name), name);
   }
   utimesSync(join(state, '99_next_action.md'), 0, 0);
@@ -106,33 +169,55 @@ test('documents are read in lexical order, unknown ones in their place, other fi
 test('an unknown 25_x.md is no reason to refuse', () => {
   const run = full();
   writeFileSync(join(run.directory.state, '25_x.md'), 'a note');
-  expect(run.boot().documents.map(({ name }) => name)).toEqual(['00_governance.md', '10_ticket.md', '25_x.md', '30_critic_summary.md', '99_next_action.md']);
+  expect(run.boot().documents.map(({ name }) => name)).toEqual([
+    '00_governance.md',
+    '10_ticket.md',
+    '25_x.md',
+    '30_critic_summary.md',
+    '99_next_action.md',
+  ]);
 });
 
 describe('B2: what the record and the disk disagree on is refused', () => {
-  test.each(['00_governance.md', '10_ticket.md', '30_critic_summary.md'])('%s: missing, cut, longer, one byte changed, another', (name) => {
-    const run = full();
-    const whole = readFileSync(path(run, name));
-    const other = Buffer.from(whole);
-    other[whole.length - 3] = (other[whole.length - 3] ?? 0) ^ 1;
-    for (const bytes of [whole.subarray(0, 20), Buffer.alloc(0), Buffer.concat([whole, Buffer.from('x')]), other, Buffer.from('other')]) {
-      change(run, name, bytes);
-      expect(refusal(run)).toContain(`\`${name}\` was changed outside orchestrate`);
-    }
-    rmSync(path(run, name));
-    expect(refusal(run)).toContain(`\`${name}\` is missing`);
-    change(run, name, whole);
-    expect(run.boot().unwritten).toEqual([]);
-  });
+  test.each(['00_governance.md', '10_ticket.md', '30_critic_summary.md'])(
+    '%s: missing, cut, longer, one byte changed, another',
+    (name) => {
+      const run = full();
+      const whole = readFileSync(path(run, name));
+      const other = Buffer.from(whole);
+      other[whole.length - 3] = (other[whole.length - 3] ?? 0) ^ 1;
+      for (const bytes of [
+        whole.subarray(0, 20),
+        Buffer.alloc(0),
+        Buffer.concat([whole, Buffer.from('x')]),
+        other,
+        Buffer.from('other'),
+      ]) {
+        change(run, name, bytes);
+        expect(refusal(run)).toContain(`\`${name}\` was changed outside orchestrate`);
+      }
+      rmSync(path(run, name));
+      expect(refusal(run)).toContain(`\`${name}\` is missing`);
+      change(run, name, whole);
+      expect(run.boot().unwritten).toEqual([]);
+    },
+  );
 
-  test.each(['10_ticket.md', '20_plan_approved.md', '30_critic_summary.md'])('%s that no event wrote', (name) => {
-    const run = record(begin(), open320);
-    writeFileSync(path(run, name), 'approved by person ada');
-    expect(refusal(run)).toContain(`\`${name}\` was not written by orchestrate`);
-  });
+  test.each(['10_ticket.md', '20_plan_approved.md', '30_critic_summary.md'])(
+    '%s that no event wrote',
+    (name) => {
+      const run = record(begin(), open320);
+      writeFileSync(path(run, name), 'approved by person ada');
+      expect(refusal(run)).toContain(`\`${name}\` was not written by orchestrate`);
+    },
+  );
 
   test('bytes that only read like the text are other bytes', () => {
-    const run = record(begin(), opened('320', { documents: [{ name: '00_governance.md', text: 'a\uFFFDb' }] }), started('plan'));
+    const run = record(
+      begin(),
+      opened('320', { documents: [{ name: '00_governance.md', text: 'a\uFFFDb' }] }),
+      started('plan'),
+    );
     change(run, '00_governance.md', Buffer.from([0x61, 0xff, 0x62]));
     expect(refusal(run)).toContain('was changed outside orchestrate');
   });
@@ -149,7 +234,16 @@ describe('B2: what a crash leaves is written again', () => {
   });
 
   test('a 30 that is torn at any byte of its last record, also in the middle of a character', () => {
-    const run = record(begin(), open320, started('plan'), done('plan'), started('diff'), ended('diff'), verdict(1), verdict(2));
+    const run = record(
+      begin(),
+      open320,
+      started('plan'),
+      done('plan'),
+      started('diff'),
+      ended('diff'),
+      verdict(1),
+      verdict(2),
+    );
     const whole = Buffer.from(round(1) + round(2));
     for (let length = Buffer.byteLength(round(1)); length <= whole.length; length += 1) {
       truncateSync(path(run, '30_critic_summary.md'), length);
@@ -167,12 +261,19 @@ describe('B2: what a crash leaves is written again', () => {
   test('after a reboot: any document that is missing or short, read-only where it was', () => {
     const run = full();
     const [lock] = readdirSync(run.directory.path).filter((name) => name.startsWith('lock.'));
-    writeFileSync(join(run.directory.path, lock ?? ''), JSON.stringify({ ...selfIdentity(), bootId: 'another', host: hostname(), since: '' }));
+    writeFileSync(
+      join(run.directory.path, lock ?? ''),
+      JSON.stringify({ ...selfIdentity(), bootId: 'another', host: hostname(), since: '' }),
+    );
     rmSync(path(run, '00_governance.md'));
     change(run, '10_ticket.md', '');
     truncateSync(path(run, '30_critic_summary.md'), 3);
     run.open().close();
-    expect([text(run, '00_governance.md'), text(run, '10_ticket.md'), text(run, '30_critic_summary.md')]).toEqual([LAWS, TICKET, round(1) + round(2)]);
+    expect([
+      text(run, '00_governance.md'),
+      text(run, '10_ticket.md'),
+      text(run, '30_critic_summary.md'),
+    ]).toEqual([LAWS, TICKET, round(1) + round(2)]);
     expect(statSync(path(run, '10_ticket.md')).mode & 0o777).toBe(0o444);
     change(run, '00_governance.md', 'other');
     expect(refusal(run)).toContain('was changed outside orchestrate');
@@ -223,7 +324,11 @@ describe('the checkpoint', () => {
 
   test('is passed over when it is damaged or sealed with another key', () => {
     const run = full();
-    for (const damage of ['', 'x', readFileSync(run.directory.checkpoint, 'utf8').replace('"seq":8', '"seq":7')]) {
+    for (const damage of [
+      '',
+      'x',
+      readFileSync(run.directory.checkpoint, 'utf8').replace('"seq":8', '"seq":7'),
+    ]) {
       writeFileSync(run.directory.checkpoint, damage);
       expect(run.boot().run.seq).toBe(8);
     }
@@ -263,23 +368,25 @@ test('a run directory that was copied to another ticket is refused: its approval
 
 test('a journal of another key is refused with its line', () => {
   const run = full();
-  expect(failureOf(() => run.boot(OTHER_KEY)).message).toContain('journal line 1: its seal was not made with your key');
+  expect(failureOf(() => run.boot(OTHER_KEY)).message).toContain(
+    'journal line 1: its seal was not made with your key',
+  );
 });
 
 test('a target that was left running is running', () => {
   const run = record(begin(), open320, started('plan', { child: '00-plan.1' }));
-  expect(targetState(run.boot().run, 'plan')).toMatchObject({ value: 'running', context: { child: '00-plan.1' } });
+  expect(targetState(run.boot().run, 'plan')).toMatchObject({
+    value: 'running',
+    context: { child: '00-plan.1' },
+  });
 });
 
 test('who only looks while somebody runs the ticket sees one moment of it, and is not refused', async () => {
   const run = record(begin(), open320, started('plan'));
   const writer = run.open();
   let looks = 0;
-  vi.resetModules();
-  vi.doMock('node:fs', async (original) => {
-    const fs = await original<typeof import('node:fs')>();
-    return {
-      ...fs,
+  const fresh = await withFs(
+    (fs) => ({
       readdirSync: (place: string) => {
         const names = fs.readdirSync(place);
         looks += 1;
@@ -287,10 +394,9 @@ test('who only looks while somebody runs the ticket sees one moment of it, and i
         if (looks === 1) for (const event of [ticketDone, started('diff')]) writer.record(event);
         return names;
       },
-    };
-  });
-  onTestFinished(() => void vi.doUnmock('node:fs'));
-  const fresh = await import('../../orchestrator/record/boot.js');
+    }),
+    () => import('../../orchestrator/record/boot.js'),
+  );
   const booted = fresh.boot(run.directory, KEY);
   expect(booted.run.seq).toBe(4);
   expect(booted.documents.map(({ name }) => name)).toContain('10_ticket.md');

@@ -12,7 +12,10 @@ const written = (): string => {
   const path = join(folder(), 'checkpoint.json');
   const run = emptyRun('320');
   run.seq = 1;
-  run.targets.set('plan', { value: 'running', context: { attempt: 1, failures: 0, round: 1, gate: 0, feedback: [] } });
+  run.targets.set('plan', {
+    value: 'running',
+    context: { attempt: 1, failures: 0, round: 1, gate: 0, feedback: [] },
+  });
   writeCheckpoint(path, KEY, { head: HEAD, run, journal: JOURNAL });
   return path;
 };
@@ -72,5 +75,7 @@ test('is written when there is news, or when it is missing', () => {
   second.record(started('plan'));
   second.close();
   expect(read()).not.toBe(made);
-  expect(readCheckpoint(run.directory.checkpoint, KEY, readFileSync(run.directory.journal))?.head.seq).toBe(2);
+  expect(readCheckpoint(run.directory.checkpoint, KEY, readFileSync(run.directory.journal))?.head.seq).toBe(
+    2,
+  );
 });

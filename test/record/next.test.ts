@@ -4,18 +4,38 @@ import { applyLine, emptyRun, type RunState } from '../../orchestrator/machine/r
 import { approveCommand, nextActionOf, summaryOf } from '../../orchestrator/record/next.js';
 import { track, trackerOf } from '../../orchestrator/record/tracker.js';
 import { nextActionDocument } from '../../orchestrator/state/next-action.js';
-import { abandoned, answered, digest, done, ended, failed, invalidated, KEY, paused, pipelineOf, sealed, started, target } from '../helpers/core.js';
+import {
+  abandoned,
+  answered,
+  digest,
+  done,
+  ended,
+  failed,
+  invalidated,
+  KEY,
+  paused,
+  pipelineOf,
+  sealed,
+  started,
+  target,
+} from '../helpers/core.js';
 
 const PIPELINE = pipelineOf([target('a'), target('b', ['a']), target('c', ['b'])]);
 
 const replay = (...events: readonly RunEvent[]): RunState => {
   const run = emptyRun('320');
-  for (const event of events) applyLine(run, { v: 1, seq: run.seq + 1, at: '2025-11-30T12:00:00.000Z', event });
+  for (const event of events)
+    applyLine(run, { v: 1, seq: run.seq + 1, at: '2025-11-30T12:00:00.000Z', event });
   return run;
 };
 
 const made = (name: string): RunEvent[] => [started(name), done(name)];
-const waiting = (name: string): RunEvent[] => [started(name), ended(name), sealed(name), answered(name, { outcome: 'awaiting' })];
+const waiting = (name: string): RunEvent[] => [
+  started(name),
+  ended(name),
+  sealed(name),
+  answered(name, { outcome: 'awaiting' }),
+];
 
 const summary = (...events: readonly RunEvent[]): string => {
   const run = replay(...events);
@@ -70,8 +90,14 @@ describe('99', () => {
     ['make 1 b', made('a')],
     ['wait for child 01-b.1; its outcome is unknown', [...made('a'), started('b', { child: '01-b.1' })]],
     [`a person answers: \`${approveCommand('320', 'b', digest('plan'))}\``, [...made('a'), ...waiting('b')]],
-    ['`orchestrate run --ticket 320` after 2026-01-01T00:00:00.000Z', [...made('a'), started('b'), paused('b')]],
-    ['`orchestrate run --ticket 320` after the limit is over', [...made('a'), started('b'), paused('b', { until: null })]],
+    [
+      '`orchestrate run --ticket 320` after 2026-01-01T00:00:00.000Z',
+      [...made('a'), started('b'), paused('b')],
+    ],
+    [
+      '`orchestrate run --ticket 320` after the limit is over',
+      [...made('a'), started('b'), paused('b', { until: null })],
+    ],
     ['`orchestrate run --ticket 320` tries `b` again', [...made('a'), started('b'), failed('b')]],
     ['mend it', [...made('a'), started('b'), failed('b', { next: 'mend it' })]],
     ['nothing: every target is up to date', [...made('a'), ...made('b'), ...made('c')]],
@@ -80,7 +106,11 @@ describe('99', () => {
   });
 
   test('has every target of a small pipeline with its mark and note', () => {
-    const { board, done: count, total } = nextOf(...made('a'), started('b'), failed('b', { message: 'exit status 1' }));
+    const {
+      board,
+      done: count,
+      total,
+    } = nextOf(...made('a'), started('b'), failed('b', { message: 'exit status 1' }));
     expect(board).toEqual([
       { number: 0, name: 'a', mark: 'x', note: '' },
       { number: 1, name: 'b', mark: '!', note: 'exit status 1' },
@@ -102,7 +132,12 @@ describe('99', () => {
   });
 
   test('directives say whether a worker has got them', () => {
-    const read = (id: number): RunEvent => ({ type: 'directive.read', id, digest: digest('d'), text: `text ${id}` });
+    const read = (id: number): RunEvent => ({
+      type: 'directive.read',
+      id,
+      digest: digest('d'),
+      text: `text ${id}`,
+    });
     expect(nextOf(read(1), read(2), started('a', { child: '00-a.1', directives: [1] })).directives).toEqual([
       { id: 1, text: 'text 1', delivered: true },
       { id: 2, text: 'text 2', delivered: false },

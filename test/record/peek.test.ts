@@ -8,7 +8,12 @@ test('the first line says which pipeline file the run was started with', () => {
   const run = newRun();
   const recorder = run.open();
   const { pipeline } = opened();
-  recorder.record(opened('320', { pipeline: { ...pipeline, file: 'pipelines/own.yaml' }, documents: [{ name: '00_governance.md', text: 'ü'.repeat(100_000) }] }));
+  recorder.record(
+    opened('320', {
+      pipeline: { ...pipeline, file: 'pipelines/own.yaml' },
+      documents: [{ name: '00_governance.md', text: 'ü'.repeat(100_000) }],
+    }),
+  );
   recorder.record(started('plan'));
   recorder.close();
   expect(peekPipelineFile(run.directory.journal)).toBe('pipelines/own.yaml');

@@ -1,32 +1,66 @@
-import { appendFileSync, existsSync, readFileSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { JournalLine } from '../../orchestrator/model/event.js';
 import { targetState } from '../../orchestrator/machine/run-state.js';
 import { nextActionOf } from '../../orchestrator/record/next.js';
 import { trackerOf } from '../../orchestrator/record/tracker.js';
 import { nextActionDocument } from '../../orchestrator/state/next-action.js';
-import { answered, done, ended, failed, failureOf, KEY, newRun, opened, started, steppingClock, type TestRun } from '../helpers/core.js';
+import {
+  answered,
+  done,
+  ended,
+  failed,
+  failureOf,
+  KEY,
+  newRun,
+  opened,
+  started,
+  steppingClock,
+  type TestRun,
+} from '../helpers/core.js';
+import { withVariable } from '../helpers/fresh-module.js';
 
-const document = (name: string, text: string, append?: true) => ({ name, text, ...(append === undefined ? {} : { append }) });
+const document = (name: string, text: string, append?: true) => ({
+  name,
+  text,
+  ...(append === undefined ? {} : { append }),
+});
 const stateFile = (run: TestRun, name: string): string => join(run.directory.state, name);
-const journalOf = (run: TestRun): string => (existsSync(run.directory.journal) ? readFileSync(run.directory.journal, 'utf8') : '');
+const journalOf = (run: TestRun): string =>
+  existsSync(run.directory.journal) ? readFileSync(run.directory.journal, 'utf8') : '';
 
 describe('W1: journal first, then believe', () => {
   test('when the listener hears of a line, it is on the disk, in the state, and its documents are written', () => {
     const run = newRun();
     const heard: JournalLine[] = [];
+    const seen: unknown[] = [];
     const recorder = run.open({
       onLine: (line) => {
         heard.push(line);
-        expect(journalOf(run).trimEnd().split('\n')).toHaveLength(line.seq);
-        expect(recorder.run.seq).toBe(line.seq);
-        if (line.event.type === 'target.done') expect(readFileSync(stateFile(run, '10_ticket.md'), 'utf8')).toBe('ticket');
+        seen.push([
+          journalOf(run).trimEnd().split('\n').length,
+          recorder.run.seq,
+          existsSync(stateFile(run, '10_ticket.md')),
+        ]);
       },
     });
     recorder.record(opened());
     recorder.record(started('plan'));
     const line = recorder.record(done('plan', { documents: [document('10_ticket.md', 'ticket')] }));
+    expect(seen).toEqual([
+      [1, 1, false],
+      [2, 2, false],
+      [3, 3, true],
+    ]);
     expect(heard).toHaveLength(3);
     expect(heard[2]).toEqual(line);
     expect(targetState(recorder.run, 'plan').value).toBe('done');
@@ -38,7 +72,9 @@ describe('W1: journal first, then believe', () => {
     const recorder = run.open();
     recorder.record(opened());
     const before = journalOf(run);
-    expect(() => recorder.record(ended('plan'))).toThrow('child.ended cannot follow: target `plan` is pending');
+    expect(() => recorder.record(ended('plan'))).toThrow(
+      'child.ended cannot follow: target `plan` is pending',
+    );
     expect(journalOf(run)).toBe(before);
     recorder.record(started('plan'));
     recorder.close();
@@ -52,13 +88,21 @@ describe('W1: journal first, then believe', () => {
     first.record(started('plan'));
     first.close();
     const before = journalOf(run);
-    // Appends of this copy fail at the disk, once.
-    vi.stubEnv('ORCHESTRATE_TEST_CROSSING', '2:ENOSPC');
-    onTestFinished(() => vi.unstubAllEnvs());
-    vi.resetModules();
-    const fresh = await import('../../orchestrator/record/recorder.js');
+    // The append of this copy fails at the disk, once.
+    const fresh = await withVariable(
+      'ORCHESTRATE_TEST_CROSSING',
+      '2:ENOSPC',
+      () => import('../../orchestrator/record/recorder.js'),
+    );
     const told = vi.fn<(line: JournalLine) => void>();
-    const recorder = fresh.openRecorder({ directory: run.directory, key: KEY, booted: run.boot(), pipeline: run.pipeline, clock: steppingClock(), onLine: told });
+    const recorder = fresh.openRecorder({
+      directory: run.directory,
+      key: KEY,
+      booted: run.boot(),
+      pipeline: run.pipeline,
+      clock: steppingClock(),
+      onLine: told,
+    });
     const event = done('plan', { documents: [document('10_ticket.md', 'ticket')] });
     expect(() => recorder.record(event)).toThrow('ENOSPC');
     expect(told).not.toHaveBeenCalled();
@@ -160,17 +204,31 @@ describe('W2: no 99 while a child runs', () => {
 test('W3: only the journal is synced', async () => {
   const run = newRun();
   const trace = join(run.root, 'trace');
-  vi.stubEnv('ORCHESTRATE_TEST_CROSSINGS', trace);
-  onTestFinished(() => vi.unstubAllEnvs());
-  vi.resetModules();
-  const fresh = await import('../../orchestrator/record/recorder.js');
-  const recorder = fresh.openRecorder({ directory: run.directory, key: KEY, booted: run.boot(), pipeline: run.pipeline, clock: steppingClock() });
-  recorder.record(opened('320', { documents: [document('00_governance.md', 'laws'), document('30_critic_summary.md', 'x', true)] }));
+  const fresh = await withVariable(
+    'ORCHESTRATE_TEST_CROSSINGS',
+    trace,
+    () => import('../../orchestrator/record/recorder.js'),
+  );
+  const recorder = fresh.openRecorder({
+    directory: run.directory,
+    key: KEY,
+    booted: run.boot(),
+    pipeline: run.pipeline,
+    clock: steppingClock(),
+  });
+  recorder.record(
+    opened('320', {
+      documents: [document('00_governance.md', 'laws'), document('30_critic_summary.md', 'x', true)],
+    }),
+  );
   recorder.writeNextAction();
   recorder.close();
   const crossings = readFileSync(trace, 'utf8').trimEnd().split('\n');
   // The folder once, so that the journal's name survives; then one sync a line.
-  expect(crossings.filter((name) => name.startsWith('sync'))).toEqual(['sync folder 320', 'synced run.opened']);
+  expect(crossings.filter((name) => name.startsWith('sync'))).toEqual([
+    'sync folder 320',
+    'synced run.opened',
+  ]);
 });
 
 describe('write modes', () => {
@@ -180,7 +238,9 @@ describe('write modes', () => {
     first.record(opened('320', { documents: [document('00_governance.md', 'laws')] }));
     first.close();
     const second = run.open();
-    const { kind } = failureOf(() => second.record(opened('320', { documents: [document('00_governance.md', 'other laws')] })));
+    const { kind } = failureOf(() =>
+      second.record(opened('320', { documents: [document('00_governance.md', 'other laws')] })),
+    );
     expect(kind).toBe('record-refused');
     expect(readFileSync(stateFile(run, '00_governance.md'), 'utf8')).toBe('laws');
     expect(statSync(stateFile(run, '00_governance.md')).mode & 0o777).toBe(0o444);
@@ -194,7 +254,13 @@ describe('write modes', () => {
     for (let round = 1; round <= 4; round += 1) {
       const recorder = run.open();
       if (round === 1) for (const event of [started('diff'), ended('diff')]) recorder.record(event);
-      recorder.record(answered('diff', { kind: 'verdict', outcome: 'refused', documents: [document('30_critic_summary.md', `round ${round} – ü\n`, true)] }));
+      recorder.record(
+        answered('diff', {
+          kind: 'verdict',
+          outcome: 'refused',
+          documents: [document('30_critic_summary.md', `round ${round} – ü\n`, true)],
+        }),
+      );
       recorder.close();
       const now = readFileSync(path);
       expect(now.subarray(0, before.length).equals(before)).toBe(true);

@@ -55,6 +55,15 @@ test('the hint for the search of the next target is given up when something is n
 });
 
 test('pending, done and abandoned are at rest; the others are worth a line', () => {
-  const values = ['pending', 'running', 'gating', 'waiting', 'paused', 'failed', 'done', 'abandoned'] as const;
+  const values = [
+    'pending',
+    'running',
+    'gating',
+    'waiting',
+    'paused',
+    'failed',
+    'done',
+    'abandoned',
+  ] as const;
   expect(values.filter(isNotable)).toEqual(['running', 'gating', 'waiting', 'paused', 'failed']);
 });

@@ -3,15 +3,38 @@ import type { RunEvent } from '../../orchestrator/model/event.js';
 import { applyLine, emptyRun } from '../../orchestrator/machine/run-state.js';
 import { approveCommand } from '../../orchestrator/record/next.js';
 import { stateOf, statusView, type StatusView, type ViewOptions } from '../../orchestrator/record/view.js';
-import { answered, digest, done, ended, failed, opened, paused, pipelineOf, RECEIPT, sealed, started, target } from '../helpers/core.js';
+import {
+  answered,
+  digest,
+  done,
+  ended,
+  failed,
+  opened,
+  paused,
+  pipelineOf,
+  RECEIPT,
+  sealed,
+  started,
+  target,
+} from '../helpers/core.js';
 
-const PIPELINE = pipelineOf([target('a', [], { gates: [{ kind: 'not-empty' }] }), target('b', ['a']), target('c', ['b'])]);
+const PIPELINE = pipelineOf([
+  target('a', [], { gates: [{ kind: 'not-empty' }] }),
+  target('b', ['a']),
+  target('c', ['b']),
+]);
 const START = Date.parse('2025-11-30T12:00:00.000Z');
 
 /** Line n is of second n. */
 const view = (events: readonly RunEvent[], more: Partial<ViewOptions> = {}): StatusView => {
   const run = emptyRun('320');
-  for (const event of events) applyLine(run, { v: 1, seq: run.seq + 1, at: new Date(START + (run.seq + 1) * 1_000).toISOString(), event });
+  for (const event of events)
+    applyLine(run, {
+      v: 1,
+      seq: run.seq + 1,
+      at: new Date(START + (run.seq + 1) * 1_000).toISOString(),
+      event,
+    });
   return statusView({ pipeline: PIPELINE, run, isHeld: false, now: START + 60_000, bootBytes: 400, ...more });
 };
 
@@ -81,22 +104,39 @@ describe('a target', () => {
 
   test('names the process of its child only while that runs', () => {
     const identityOf = () => ({ pid: 7, startTime: '99', bootId: 'b' });
-    expect(one([started('a', { child: '00-a.1' })], { identityOf })?.child).toEqual({ pid: 7, startTime: '99' });
+    expect(one([started('a', { child: '00-a.1' })], { identityOf })?.child).toEqual({
+      pid: 7,
+      startTime: '99',
+    });
     expect(one([started('a', { child: '00-a.1' }), ended('a')], { identityOf })?.child).toBeNull();
     expect(one([started('a', { child: '00-a.1' })], { identityOf: () => undefined })?.child).toBeNull();
   });
 });
 
 test('what is waited for is named with the exact command', () => {
-  expect(view([started('a'), ended('a'), sealed('a'), answered('a', { outcome: 'awaiting' })])).toMatchObject({
-    state: 'waiting',
-    waitingFor: { target: 'a', kind: 'approval', digest: digest('plan'), command: approveCommand('320', 'a', digest('plan')) },
+  expect(view([started('a'), ended('a'), sealed('a'), answered('a', { outcome: 'awaiting' })])).toMatchObject(
+    {
+      state: 'waiting',
+      waitingFor: {
+        target: 'a',
+        kind: 'approval',
+        digest: digest('plan'),
+        command: approveCommand('320', 'a', digest('plan')),
+      },
+    },
+  );
+  expect(view([started('a'), paused('a')]).waitingFor).toEqual({
+    target: 'a',
+    kind: 'limit',
+    digest: null,
+    command: 'orchestrate run --ticket 320',
   });
-  expect(view([started('a'), paused('a')]).waitingFor).toEqual({ target: 'a', kind: 'limit', digest: null, command: 'orchestrate run --ticket 320' });
 });
 
 test('base and tree come from the record', () => {
-  expect(view([started('a'), ended('a'), sealed('a', { receipt: RECEIPT }), done('a', { facts: { base: 'b' } })])).toMatchObject({ base: 'b', tree: RECEIPT.tree });
+  expect(
+    view([started('a'), ended('a'), sealed('a', { receipt: RECEIPT }), done('a', { facts: { base: 'b' } })]),
+  ).toMatchObject({ base: 'b', tree: RECEIPT.tree });
 });
 
 test('workers used what they said; the orchestrator holds their summaries and nothing else', () => {
@@ -105,5 +145,10 @@ test('workers used what they said; the orchestrator holds their summaries and no
 });
 
 test('a run is running while somebody holds it, and stopped when it should and nobody does', () => {
-  expect([stateOf('failed', true), stateOf('running', false), stateOf('waiting', false), stateOf('done', false)]).toEqual(['running', 'stopped', 'waiting', 'done']);
+  expect([
+    stateOf('failed', true),
+    stateOf('running', false),
+    stateOf('waiting', false),
+    stateOf('done', false),
+  ]).toEqual(['running', 'stopped', 'waiting', 'done']);
 });

@@ -10,9 +10,17 @@ const ENDS: readonly [ChildEnd, Policy['kind'], string][] = [
   [{ kind: 'idle-timeout', idleMs: 600_000 }, 'retry', 'no output for 600 s, so it was ended'],
   [{ kind: 'timeout', timeoutMs: 1_500 }, 'retry', 'not finished after 1.5 s, so it was ended'],
   [{ kind: 'stopped', by: 'SIGINT' }, 'interrupted', 'stopped by SIGINT'],
-  [{ kind: 'lost', detail: 'the machine was started again' }, 'retry', 'its end is not known: the machine was started again'],
+  [
+    { kind: 'lost', detail: 'the machine was started again' },
+    'retry',
+    'its end is not known: the machine was started again',
+  ],
   [{ kind: 'not-started', detail: 'no such program' }, 'fail', 'could not be started: no such program'],
-  [{ kind: 'usage-limit', resetAt: '2026-01-01T00:00:00.000Z' }, 'pause', "the provider's usage limit is reached"],
+  [
+    { kind: 'usage-limit', resetAt: '2026-01-01T00:00:00.000Z' },
+    'pause',
+    "the provider's usage limit is reached",
+  ],
   [{ kind: 'usage-limit' }, 'pause', "the provider's usage limit is reached"],
   [{ kind: 'auth', detail: 'token expired' }, 'fail', 'not logged in: token expired'],
   [{ kind: 'overloaded', detail: '529' }, 'retry', 'the provider is overloaded: 529'],
@@ -21,23 +29,24 @@ const ENDS: readonly [ChildEnd, Policy['kind'], string][] = [
 ];
 
 test.each(ENDS)('%j: %s', (end, kind, message) => {
-  const policy = policyOf(end);
-  expect(policy.kind).toBe(kind);
-  if (policy.kind !== 'succeeded') expect(policy.message).toBe(message);
+  expect({ message: '', ...policyOf(end) }).toMatchObject({ kind, message });
 });
 
 test('only an exit with status 0 is success', () => {
-  expect(ENDS.filter(([end]) => policyOf(end).kind === 'succeeded').map(([end]) => end)).toEqual([{ kind: 'exited', code: 0 }]);
+  expect(ENDS.filter(([end]) => policyOf(end).kind === 'succeeded').map(([end]) => end)).toEqual([
+    { kind: 'exited', code: 0 },
+  ]);
 });
 
 test('what trying again cannot help says what does', () => {
-  for (const [end] of ENDS) {
-    const policy = policyOf(end);
-    if (policy.kind === 'fail') expect(policy.next).toContain('orchestrate run');
-  }
+  const hopeless = ENDS.map(([end]) => policyOf(end)).filter((policy) => policy.kind === 'fail');
+  expect(hopeless).toHaveLength(2);
+  for (const { next } of hopeless) expect(next).toContain('orchestrate run');
 });
 
 test('a limit pauses until its reset time, or until somebody tries', () => {
-  expect(policyOf({ kind: 'usage-limit', resetAt: '2026-01-01T00:00:00.000Z' })).toMatchObject({ until: '2026-01-01T00:00:00.000Z' });
+  expect(policyOf({ kind: 'usage-limit', resetAt: '2026-01-01T00:00:00.000Z' })).toMatchObject({
+    until: '2026-01-01T00:00:00.000Z',
+  });
   expect(policyOf({ kind: 'usage-limit' })).toMatchObject({ until: null });
 });

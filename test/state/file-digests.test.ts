@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { digestOf } from '../../orchestrator/model/digest.js';
@@ -10,7 +19,10 @@ import { folder } from '../helpers/core.js';
 /** As long after the last change as a file must be to be remembered. */
 const later = (): number => Date.now() + 60_000;
 
-const open = (root: string, memory: Record<string, FileStat> = {}, now = later) => ({ memory, ...fileDigests(root, memory, now) });
+const open = (root: string, memory: Record<string, FileStat> = {}, now = later) => ({
+  memory,
+  ...fileDigests(root, memory, now),
+});
 
 test('a file has the digest of its bytes, also of more than one read', () => {
   const root = folder();
@@ -25,7 +37,8 @@ test('what is not there has none, also below a file or behind a link that leads 
   symlinkSync('nowhere', join(root, 'dangling'));
   symlinkSync('circle', join(root, 'circle'));
   const { digest } = open(root);
-  for (const path of ['none', 'file/below', 'none/below', 'dangling', 'circle']) expect(digest(path)).toBeUndefined();
+  for (const path of ['none', 'file/below', 'none/below', 'dangling', 'circle'])
+    expect(digest(path)).toBeUndefined();
 });
 
 test('an unchanged file is not read again: its remembered digest is believed', () => {
@@ -44,17 +57,23 @@ test('an unchanged file is not read again: its remembered digest is believed', (
 
 test.each<[string, (path: string) => void]>([
   ['another size', (path) => appendFileSync(path, 'more')],
-  ['the same size and the old time set back', (path) => {
-    const { atime, mtime } = statSync(path);
-    writeFileSync(path, 'y');
-    utimesSync(path, atime, mtime);
-  }],
-  ['another file with the same times renamed over it', (path) => {
-    const { atime, mtime } = statSync(path);
-    writeFileSync(`${path}.new`, 'y');
-    utimesSync(`${path}.new`, atime, mtime);
-    renameSync(`${path}.new`, path);
-  }],
+  [
+    'the same size and the old time set back',
+    (path) => {
+      const { atime, mtime } = statSync(path);
+      writeFileSync(path, 'y');
+      utimesSync(path, atime, mtime);
+    },
+  ],
+  [
+    'another file with the same times renamed over it',
+    (path) => {
+      const { atime, mtime } = statSync(path);
+      writeFileSync(`${path}.new`, 'y');
+      utimesSync(`${path}.new`, atime, mtime);
+      renameSync(`${path}.new`, path);
+    },
+  ],
 ])('a change is seen: %s', (_, change) => {
   const root = folder();
   const path = join(root, 'a');

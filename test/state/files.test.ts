@@ -1,20 +1,18 @@
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { replaceFile, writeOnce, writeProblem } from '../../orchestrator/state/files.js';
 import { failureOf, folder } from '../helpers/core.js';
+import { withFs } from '../helpers/fresh-module.js';
 import { startHolder } from '../helpers/holders.js';
 
 /** A fresh copy of the module whose system calls are noted, in order. */
 const watched = async () => {
   const calls: string[] = [];
   const named = new Map<number, string>();
-  vi.resetModules();
-  vi.doMock('node:fs', async (original) => {
-    const fs = await original<typeof import('node:fs')>();
-    const note = (name: string, fd: number): number => calls.push(`${name} ${named.get(fd) ?? ''}`);
-    return {
-      ...fs,
+  const note = (name: string, fd: number): number => calls.push(`${name} ${named.get(fd) ?? ''}`);
+  const files = await withFs(
+    (fs) => ({
       openSync: (path: string, flags: string, mode?: number) => {
         const fd = fs.openSync(path, flags, mode);
         named.set(fd, basename(path).startsWith('.tmp-') ? 'temporary' : 'folder');
@@ -25,14 +23,26 @@ const watched = async () => {
         // write(2) may take less than it is given.
         return fs.writeSync(fd, bytes, offset, Math.min(3, bytes.length - offset));
       },
-      fdatasyncSync: (fd: number) => void (note('sync', fd), fs.fdatasyncSync(fd)),
-      fsyncSync: (fd: number) => void (note('sync', fd), fs.fsyncSync(fd)),
-      renameSync: (from: string, to: string) => void (calls.push('rename'), fs.renameSync(from, to)),
-      linkSync: (from: string, to: string) => void (calls.push('link'), fs.linkSync(from, to)),
-    };
-  });
-  onTestFinished(() => void vi.doUnmock('node:fs'));
-  return { calls, files: await import('../../orchestrator/state/files.js') };
+      fdatasyncSync: (fd: number) => {
+        note('sync', fd);
+        fs.fdatasyncSync(fd);
+      },
+      fsyncSync: (fd: number) => {
+        note('sync', fd);
+        fs.fsyncSync(fd);
+      },
+      renameSync: (from: string, to: string) => {
+        calls.push('rename');
+        fs.renameSync(from, to);
+      },
+      linkSync: (from: string, to: string) => {
+        calls.push('link');
+        fs.linkSync(from, to);
+      },
+    }),
+    () => import('../../orchestrator/state/files.js'),
+  );
+  return { calls, files };
 };
 
 describe('F1: a synced write is durable when it returns', () => {
@@ -40,7 +50,13 @@ describe('F1: a synced write is durable when it returns', () => {
     const { calls, files } = await watched();
     const path = folder();
     files.replaceFile(join(path, 'a'), 'four', { sync: true });
-    expect(calls.splice(0)).toEqual(['write temporary', 'write temporary', 'sync temporary', 'rename', 'sync folder']);
+    expect(calls.splice(0)).toEqual([
+      'write temporary',
+      'write temporary',
+      'sync temporary',
+      'rename',
+      'sync folder',
+    ]);
     files.writeOnce(join(path, 'b'), 'one', { sync: true });
     expect(calls.splice(0)).toEqual(['write temporary', 'sync temporary', 'link', 'sync folder']);
     expect(readFileSync(join(path, 'a'), 'utf8')).toBe('four');
@@ -60,7 +76,11 @@ describe('F2: write-once', () => {
     const before = statSync(path);
     expect(before.mode & 0o777).toBe(0o444);
     const { kind, message, where } = failureOf(() => writeOnce(path, 'second', { sync: true }));
-    expect([kind, message, where]).toEqual(['record-refused', '`10_ticket.md` is write-once and has been written', path]);
+    expect([kind, message, where]).toEqual([
+      'record-refused',
+      '`10_ticket.md` is write-once and has been written',
+      path,
+    ]);
     const other = await startHolder(path);
     expect(await other.ask('once third')).toContain('is write-once and has been written');
     expect(readFileSync(path, 'utf8')).toBe('first');
@@ -87,17 +107,21 @@ describe('F3: temporary files', () => {
     const path = folder();
     mkdirSync(join(path, 'taken'));
     writeFileSync(join(path, 'taken', 'x'), '');
-    expect(() => replaceFile(join(path, 'taken'), 'x', { sync: false })).toThrow();
-    expect(() => writeOnce(join(path, 'taken'), 'x', { sync: false })).toThrow();
+    expect(() => replaceFile(join(path, 'taken'), 'x', { sync: false })).toThrow('EISDIR');
+    expect(() => writeOnce(join(path, 'taken'), 'x', { sync: false })).toThrow('write-once');
     expect(() => replaceFile(join(path, 'none', 'a'), 'x', { sync: false })).toThrow('ENOENT');
     expect(readdirSync(path)).toEqual(['taken']);
   });
 
   test('one that a crash left is passed over, also when this process has the same pid', async () => {
     const path = folder();
-    for (let number = 1; number <= 5; number += 1) writeFileSync(join(path, `.tmp-${process.pid}-${number}-a`), 'torn');
-    vi.resetModules();
-    const files = await import('../../orchestrator/state/files.js');
+    for (let number = 1; number <= 5; number += 1)
+      writeFileSync(join(path, `.tmp-${process.pid}-${number}-a`), 'torn');
+    // Its counter begins where that of the crashed one began.
+    const files = await withFs(
+      () => ({}),
+      () => import('../../orchestrator/state/files.js'),
+    );
     files.replaceFile(join(path, 'a'), 'whole', { sync: false });
     expect(readFileSync(join(path, 'a'), 'utf8')).toBe('whole');
     expect(readFileSync(join(path, `.tmp-${process.pid}-1-a`), 'utf8')).toBe('torn');
@@ -117,14 +141,17 @@ test('a reader sees the old bytes or the new ones, and a replaced file keeps no 
 describe('writeProblem', () => {
   const error = (more: object): Error => Object.assign(new Error('x'), more);
 
-  test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE'])('%s is told with the place and what to do', (code) => {
-    const cause = error({ code, path: '/a/b', syscall: 'write' });
-    const problem = writeProblem(cause);
-    expect(problem?.failure).toMatchObject({ kind: 'not-writable', where: '/a/b' });
-    expect(problem?.failure.message).toContain(`(${code})`);
-    expect(problem?.failure.next).toContain('orchestrate run');
-    expect(problem?.cause).toBe(cause);
-  });
+  test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE'])(
+    '%s is told with the place and what to do',
+    (code) => {
+      const cause = error({ code, path: '/a/b', syscall: 'write' });
+      const problem = writeProblem(cause);
+      expect(problem?.failure).toMatchObject({ kind: 'not-writable', where: '/a/b' });
+      expect(problem?.failure.message).toContain(`(${code})`);
+      expect(problem?.failure.next).toContain('orchestrate run');
+      expect(problem?.cause).toBe(cause);
+    },
+  );
 
   test('a program that may not be run, a bug and what is no error are not', () => {
     expect(writeProblem(error({ code: 'EACCES', syscall: 'spawn' }))).toBeUndefined();

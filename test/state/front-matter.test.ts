@@ -4,10 +4,29 @@ import { parse } from 'yaml';
 import { cleanText } from '../../orchestrator/model/text.js';
 import { frontMatter, splitFrontMatter } from '../../orchestrator/state/front-matter.js';
 
-const key = fc.stringMatching(/^[a-z][a-zA-Z]{0,10}$/).filter((name) => !['true', 'false', 'null'].includes(name));
+const key = fc
+  .stringMatching(/^[a-z][a-zA-Z]{0,10}$/)
+  .filter((name) => !['true', 'false', 'null'].includes(name));
 const value = fc.oneof(
   fc.string({ unit: 'grapheme' }).map(cleanText),
-  fc.constantFrom('---', '- a', '# b', 'a: b', "it's", '"', '\\', 'yes', '0x10', '~', '{', '&a', '*a', '!x', '|', '>'),
+  fc.constantFrom(
+    '---',
+    '- a',
+    '# b',
+    'a: b',
+    "it's",
+    '"',
+    '\\',
+    'yes',
+    '0x10',
+    '~',
+    '{',
+    '&a',
+    '*a',
+    '!x',
+    '|',
+    '>',
+  ),
   fc.integer(),
   fc.boolean(),
   fc.array(fc.string({ unit: 'grapheme' }).map(cleanText)),

@@ -2,7 +2,14 @@ import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSyn
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { cacheFolder, checkoutsFolder, existingKey, orchestrateHome, sealKey, treesFolder } from '../../orchestrator/state/home.js';
+import {
+  cacheFolder,
+  checkoutsFolder,
+  existingKey,
+  orchestrateHome,
+  sealKey,
+  treesFolder,
+} from '../../orchestrator/state/home.js';
 import { failureOf, folder } from '../helpers/core.js';
 
 test.each([
@@ -15,7 +22,10 @@ test.each([
 });
 
 test('two clones of one project never share a folder, and nothing of it lies in the repository', () => {
-  const folders = ['/a/project', '/b/project', '/a/other project'].flatMap((root) => [treesFolder('/home', root), checkoutsFolder('/home', root)]);
+  const folders = ['/a/project', '/b/project', '/a/other project'].flatMap((root) => [
+    treesFolder('/home', root),
+    checkoutsFolder('/home', root),
+  ]);
   expect(new Set([...folders, cacheFolder('/home')]).size).toBe(7);
   for (const path of folders) expect(path).toMatch(/^\/home\/(trees|checkouts)\/[A-Za-z0-9._-]+$/);
 });
@@ -33,14 +43,17 @@ describe('the seal key', () => {
     expect(sealKey(join(folder(), 'other')).equals(key)).toBe(false);
   });
 
-  test.each([0o644, 0o640, 0o602, 0o610])('with mode %o it is refused: others could seal as we do', (mode) => {
-    const home = folder();
-    sealKey(home);
-    chmodSync(join(home, 'key'), mode);
-    const { kind, where, next } = failureOf(() => sealKey(home));
-    expect([kind, where]).toEqual(['record-refused', join(home, 'key')]);
-    expect(next).toContain('chmod 600');
-  });
+  test.each([0o644, 0o640, 0o602, 0o610])(
+    'with mode %o it is refused: others could seal as we do',
+    (mode) => {
+      const home = folder();
+      sealKey(home);
+      chmodSync(join(home, 'key'), mode);
+      const { kind, where, next } = failureOf(() => sealKey(home));
+      expect([kind, where]).toEqual(['record-refused', join(home, 'key')]);
+      expect(next).toContain('chmod 600');
+    },
+  );
 
   test('a key that is short, a link or a folder is refused', () => {
     const short = folder();
@@ -50,7 +63,8 @@ describe('the seal key', () => {
     symlinkSync('real', join(link, 'key'));
     const directory = folder();
     mkdirSync(join(directory, 'key'), { mode: 0o700 });
-    for (const home of [short, link, directory]) expect(failureOf(() => sealKey(home)).kind).toBe('record-refused');
+    for (const home of [short, link, directory])
+      expect(failureOf(() => sealKey(home)).kind).toBe('record-refused');
     expect(readFileSync(join(short, 'key'), 'utf8')).toBe('x'.repeat(31));
   });
 

@@ -11,7 +11,12 @@ test('directives are numbered from 1 in the order told, and are read back whole'
   const told = ['first\n', 'second – ünïcode\n', '| third\r\n'].map((text) => writeDirective(inbox, text));
   expect(told.map(({ id }) => id)).toEqual([1, 2, 3]);
   expect(readDirectives(inbox)).toEqual(told);
-  expect(told[1]).toEqual({ id: 2, path: join(inbox, '0002.md'), text: 'second – ünïcode\n', digest: digestOf('second – ünïcode\n') });
+  expect(told[1]).toEqual({
+    id: 2,
+    path: join(inbox, '0002.md'),
+    text: 'second – ünïcode\n',
+    digest: digestOf('second – ünïcode\n'),
+  });
   expect(readDirectives(inbox, 2).map(({ id }) => id)).toEqual([3]);
 });
 
@@ -28,9 +33,13 @@ test('several processes at one moment get distinct numbers, and no text is lost'
   const answers = await Promise.all(
     others.flatMap((other, index) => Array.from({ length: 10 }, (_, at) => other.ask(`tell ${index}-${at}`))),
   );
-  expect(answers.map(Number).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
+  expect(answers.map(Number).toSorted((a, b) => a - b)).toEqual(
+    Array.from({ length: 40 }, (_, index) => index + 1),
+  );
   const texts = readDirectives(inbox).map(({ text }) => text);
-  expect(texts.toSorted()).toEqual(others.flatMap((_, index) => Array.from({ length: 10 }, (__, at) => `${index}-${at}`)).toSorted());
+  expect(texts.toSorted()).toEqual(
+    others.flatMap((_, index) => Array.from({ length: 10 }, (__, at) => `${index}-${at}`)).toSorted(),
+  );
   expect(readdirSync(inbox).filter((name) => name.startsWith('.tmp'))).toEqual([]);
 });
 
@@ -49,7 +58,17 @@ test('after 9,999 the names grow, and the order stays that of the numbers', () =
 
 test('names that we would not write are left alone: they neither stop a boot nor take a number', () => {
   const inbox = folder();
-  for (const name of ['1.md', '00001.md', '000001.md', '0000.md', '0001.txt', 'a.md', '0001.md.bak', '99999999999999999999.md', '.tmp-1-1-0001.md']) {
+  for (const name of [
+    '1.md',
+    '00001.md',
+    '000001.md',
+    '0000.md',
+    '0001.txt',
+    'a.md',
+    '0001.md.bak',
+    '99999999999999999999.md',
+    '.tmp-1-1-0001.md',
+  ]) {
     writeFileSync(join(inbox, name), 'x');
   }
   expect(readDirectives(inbox)).toEqual([]);

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { identityOf, selfIdentity } from '../../orchestrator/state/identity.js';
 import { hasRebooted, lockHolder, takeLock, type LockHolder } from '../../orchestrator/state/lock.js';
 import { failureOf, folder } from '../helpers/core.js';
+import { withFs } from '../helpers/fresh-module.js';
 import { startHolder, until } from '../helpers/holders.js';
 
 const NOW = '2025-11-30T12:00:00.000Z';
@@ -16,7 +17,10 @@ const take = (path: string) => takeLock(path, '320', NOW);
 /** The lock as another process left it. */
 const leave = (path: string, more: Partial<LockHolder> | string, number = 1): void => {
   const holder = { ...selfIdentity(), host: hostname(), since: NOW };
-  writeFileSync(join(path, `lock.${number}`), typeof more === 'string' ? more : JSON.stringify({ ...holder, ...more }));
+  writeFileSync(
+    join(path, `lock.${number}`),
+    typeof more === 'string' ? more : JSON.stringify({ ...holder, ...more }),
+  );
 };
 
 const names = (path: string): string[] => readdirSync(path).toSorted();
@@ -31,7 +35,8 @@ describe('L1: the lock is the file with the highest number, and one process wins
       expect(winners).toHaveLength(1);
       const [winner] = winners;
       expect(lockHolder(path)?.pid).toBe(winner?.pid);
-      for (const answer of answers) if (answer !== 'taken') expect(answer).toContain(`process ${winner?.pid}`);
+      const others = answers.filter((answer) => answer !== 'taken');
+      expect(others.filter((answer) => answer.includes(`process ${winner?.pid}`))).toHaveLength(7);
       expect(names(path)).toEqual([`lock.${round}`]);
       await winner?.ask('release');
     }
@@ -42,13 +47,16 @@ describe('L1: the lock is the file with the highest number, and one process wins
     take(path);
     const { kind, message, next } = failureOf(() => take(path));
     expect(kind).toBe('busy');
-    expect(message).toContain(`process ${process.pid} (start time ${selfIdentity().startTime}, since ${NOW})`);
+    expect(message).toContain(
+      `process ${process.pid} (start time ${selfIdentity().startTime}, since ${NOW})`,
+    );
     expect(next).toContain('orchestrate status --ticket 320');
   });
 
   test('other files in the folder are no locks', () => {
     const path = folder();
-    for (const name of ['lock', 'lock.0', 'lock.01', 'lock.x', 'lock.1.bak', '.tmp-lock-1-1']) writeFileSync(join(path, name), 'x');
+    for (const name of ['lock', 'lock.0', 'lock.01', 'lock.x', 'lock.1.bak', '.tmp-lock-1-1'])
+      writeFileSync(join(path, name), 'x');
     expect(lockHolder(path)).toBeUndefined();
     take(path);
     expect(lockHolder(path)?.pid).toBe(process.pid);
@@ -65,6 +73,26 @@ describe('L2: numbers only grow', () => {
       expect(names(path)).toEqual([`lock.${number}`]);
       expect(lockHolder(path)).toBeUndefined();
     }
+  });
+
+  test('who comes late with a number that was used and cleaned up in between does not have the lock', async () => {
+    const path = folder();
+    leave(path, { released: true }, 1);
+    let isLate = true;
+    const { takeLock: takeLate } = await withFs(
+      (fs) => ({
+        linkSync: (from: string, to: string) => {
+          // Between the look and the link others took 2, released it, and took 3.
+          if (isLate) leave(path, { since: 'the other' }, 3);
+          if (isLate) rmSync(join(path, 'lock.1'));
+          isLate = false;
+          fs.linkSync(from, to);
+        },
+      }),
+      () => import('../../orchestrator/state/lock.js'),
+    );
+    expect(() => takeLate(path, '320', NOW)).toThrow('since the other');
+    expect(names(path)).toEqual(['lock.3']);
   });
 
   test('what lower numbers say does not matter', () => {
@@ -101,7 +129,9 @@ describe('L3: a holder is pid, start time and boot', () => {
   test('a zombie is dead', async () => {
     const path = folder();
     // Its parent has become a program that does not wait for children.
-    const parent = spawn('/bin/sh', ['-c', 'sleep 300 & echo $!; exec sleep 300'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const parent = spawn('/bin/sh', ['-c', 'sleep 300 & echo $!; exec sleep 300'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     const [chunk] = (await once(parent.stdout, 'data')) as [Buffer];
     const pid = Number(chunk);
     await until(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n');
@@ -127,7 +157,11 @@ describe('L3: a holder is pid, start time and boot', () => {
   });
 
   test.each<[string, Partial<LockHolder> | string, string]>([
-    ['another host, also of another boot', { host: 'elsewhere', bootId: 'another' }, 'it was taken on host `elsewhere`'],
+    [
+      'another host, also of another boot',
+      { host: 'elsewhere', bootId: 'another' },
+      'it was taken on host `elsewhere`',
+    ],
     ['an empty file', '', 'it cannot be read'],
     ['garbage', '{"pid":', 'it cannot be read'],
     ['JSON that is no holder', '{"pid":"1"}', 'it does not name a holder'],

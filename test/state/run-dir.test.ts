@@ -13,14 +13,30 @@ import {
 import { folder } from '../helpers/core.js';
 
 test('the five documents have the names and the order in which they are read', () => {
-  expect(DOCUMENTS).toEqual(['00_governance.md', '10_ticket.md', '20_plan_approved.md', '30_critic_summary.md', '99_next_action.md']);
+  expect(DOCUMENTS).toEqual([
+    '00_governance.md',
+    '10_ticket.md',
+    '20_plan_approved.md',
+    '30_critic_summary.md',
+    '99_next_action.md',
+  ]);
   expect(DOCUMENTS.toSorted()).toEqual([...DOCUMENTS]);
 });
 
 test('everything of a run lies below its own folder, and naming creates nothing', () => {
   const root = folder();
   const run = runDirectory(root, '320');
-  const paths = [run.state, run.journal, run.checkpoint, run.inbox, run.children, run.artifacts, run.tree, run.document('00_governance.md'), run.child('03-x.1')];
+  const paths = [
+    run.state,
+    run.journal,
+    run.checkpoint,
+    run.inbox,
+    run.children,
+    run.artifacts,
+    run.tree,
+    run.document('00_governance.md'),
+    run.child('03-x.1'),
+  ];
   for (const path of paths) expect(relative(run.path, path)).not.toMatch(/^\.\./);
   expect(new Set(paths).size).toBe(paths.length);
   expect(run.path).toBe(join(root, '.orchestrate', '320'));

@@ -13,21 +13,29 @@ const shown = (argv: readonly string[]): string => `\`${argv.join(' ')}\``;
 
 const seen = ({ how, counts }: CommandResult): string => (counts === undefined ? how : `${how}; ${counts}`);
 
-const isInPlace = (tree: string, edits: readonly Edit[]): boolean =>
-  edits.every((edit) => outlookOf(tree, edit) === 'in-place');
+/** Nothing of it can be applied: it is there, or what came after it has taken its place. */
+const isBehindUs = (tree: string, edits: readonly Edit[]): boolean =>
+  edits.every((edit) => ['in-place', 'misfit'].includes(outlookOf(tree, edit)));
 
-/** Red: a test that passes before the change proves nothing, unless the change survived an attempt that was lost. */
-const seeTestFail = (tree: string, step: Step): readonly string[] => {
-  if (step.test === undefined) return [];
+interface Red {
+  readonly lines: readonly string[];
+  /** The work was done before: an attempt was lost, or the target is made again in a new epoch. */
+  readonly isDone: boolean;
+}
+
+/** Red: a test that passes before the change proves nothing, unless the change is there already. */
+const seeTestFail = (tree: string, step: Step): Red => {
+  if (step.test === undefined) return { lines: [], isDone: false };
   const { edits, run } = step.test;
   applyEdits(tree, edits);
   const result = runCommand(run, tree);
   if (result.outcome === 'not-started') throw new WorkerError(`${shown(run)}: ${result.how}`);
   if (result.outcome === 'failed') {
-    return [`test first: ${pathsOf(edits)} written, ${shown(run)} seen to fail (${seen(result)})`];
+    return { lines: [`test first: ${pathsOf(edits)} written, ${shown(run)} seen to fail (${seen(result)})`], isDone: false };
   }
-  if (isInPlace(tree, step.change))
-    return ['test first: the change of an earlier attempt is in place, the test passes'];
+  if (isBehindUs(tree, step.change)) {
+    return { lines: ['test first: the change of an earlier attempt is in place, the test passes'], isDone: true };
+  }
   throw new WorkerError(`the test passes before the change (${shown(run)}), so it proves nothing`);
 };
 
@@ -41,9 +49,10 @@ const seeTestsPass = (tree: string, { run }: Step): readonly string[] => {
 
 const perform = (tree: string, step: Step): readonly string[] => {
   const red = seeTestFail(tree, step);
-  applyEdits(tree, step.change);
-  const changed = step.change.length === 0 ? [] : [`change: ${pathsOf(step.change)}`];
-  return [...red, ...changed, ...seeTestsPass(tree, step)];
+  const change = red.isDone ? [] : step.change;
+  applyEdits(tree, change);
+  const changed = change.length === 0 ? [] : [`change: ${pathsOf(change)}`];
+  return [...red.lines, ...changed, ...seeTestsPass(tree, step)];
 };
 
 /** A fix whose first edit finds nothing to replace was overtaken by a later one: rounds only go forward. */
