@@ -2,7 +2,7 @@ import { readdirSync, watch } from 'node:fs';
 import { isoTime } from '../model/clock.js';
 import type { ProcessIdentity } from '../model/child.js';
 import { Problem } from '../model/failure.js';
-import { liveness } from '../state/identity.js';
+import { liveness, readProcessStat } from '../state/identity.js';
 import { boot } from '../record/boot.js';
 import { openRecorder } from '../record/recorder.js';
 import { reattach } from '../process/reattach.js';
@@ -53,6 +53,8 @@ const stillThere = (ticket: string, holder: ProcessIdentity | undefined): Proble
 const endHolder = async (directory: RunDirectory, holder: ProcessIdentity): Promise<'gone' | 'alive'> => {
   if (liveness(holder) !== 'alive') return 'gone';
   process.kill(holder.pid, 'SIGTERM');
+  // A suspended one gets the signal when it is woken, and not before.
+  if (readProcessStat(holder.pid)?.state === 'T') return 'alive';
   const deadline = performance.now() + HOLDER_MS;
   while (liveness(holder) === 'alive') {
     if (performance.now() > deadline) return 'alive';

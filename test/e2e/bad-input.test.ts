@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { builder, initWithAgents, TICKET } from '../helpers/fake-agents.js';
-import { contents, createRig, initRepository, type Ended, type Rig } from '../helpers/rig.js';
+import { CLI, contents, createRig, initRepository, type Ended, type Rig } from '../helpers/rig.js';
 
 /** Everything but the caches in the user's state home. */
 const everything = (rig: Rig): Record<string, string> =>
@@ -183,17 +183,21 @@ describe('a place where no run can be', () => {
   });
 });
 
-/** As somebody who may not write there; needs root to become somebody, or not to be root. */
+const SETPRIV = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] as const;
+
+const succeeds = ([program, ...args]: readonly [string, ...string[]]): boolean => {
+  try {
+    execFileSync(program, args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Runs it as somebody who may not write there: as we are, or, for root, as nobody, who must be able to read us. */
 const asNobody = (): readonly string[] | undefined => {
   if (process.getuid?.() !== 0) return [];
-  try {
-    execFileSync('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', 'true'], {
-      stdio: 'ignore',
-    });
-    return ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
-  } catch {
-    return undefined;
-  }
+  return succeeds([...SETPRIV, process.execPath, CLI, '--version']) ? SETPRIV : undefined;
 };
 
 const NOBODY = asNobody();
@@ -226,19 +230,11 @@ describe.skipIf(NOBODY === undefined)(
   },
 );
 
-/** A tmpfs of its own in a private mount namespace, so that nothing is left mounted. */
-const canMount = (): boolean => {
-  try {
-    execFileSync('unshare', ['--mount', 'sh', '-c', 'mount -t tmpfs -o size=64k none /mnt'], {
-      stdio: 'ignore',
-    });
-    return true;
-  } catch {
-    return false;
-  }
-};
+/** In a mount namespace of its own, so that nothing is left mounted. */
+const UNSHARE = ['unshare', '--mount', 'sh', '-c'] as const;
+const canMount = succeeds([...UNSHARE, 'mount -t tmpfs -o size=64k none /mnt']);
 
-describe.skipIf(!canMount())('a disk without space (skipped where nothing can be mounted)', () => {
+describe.skipIf(!canMount)('a disk without space (skipped where nothing can be mounted)', () => {
   test.each([4, 48, 96, 160])(
     'of %i KiB: a clear error; with space the run goes on to the same end',
     async (size) => {
@@ -251,7 +247,7 @@ describe.skipIf(!canMount())('a disk without space (skipped where nothing can be
       // What was written until then survives the small disk, as it would a full one that is emptied.
       const script = `mount -t tmpfs -o size=${size}k none "$0" && "$@"; code=$?; cp -a "$0" ${kept}; exit $code`;
       const { code, stderr } = await rig.run(['run', '320'], {
-        under: ['unshare', '--mount', 'sh', '-c', script, state],
+        under: [...UNSHARE, script, state],
       });
       expect([1, 2]).toContain(code);
       expect(stderr).toMatch(/^error: /m);

@@ -15,7 +15,7 @@ export const planner = (paths = '"**"'): string =>
 /** @param work shell commands in the tree */
 export const builder = (work = 'echo more >> a.txt'): string => agent(`${work}\n${RETURN}`);
 
-export const scribe = (): string =>
+const scribe = (): string =>
   agent(`mkdir "$ORCHESTRATE_OUT/notes"; printf '# A scar\\n' > "$ORCHESTRATE_OUT/notes/scar.md"\n${RETURN}`);
 
 /** @param change JavaScript that may alter `verdict` and `returned` before they are written */

@@ -20,7 +20,7 @@ import {
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 
 export const CLI = resolve(import.meta.dirname, '../../dist/orchestrate.cjs');
 
@@ -86,16 +86,19 @@ export interface Event {
   readonly [key: string]: unknown;
 }
 
+let cache: string | undefined;
+
 /** What V8 compiled and what the loader validated: names are digests, so tests may share it, and each need not make it again. */
 const sharedCache = (): string => {
   if (cache !== undefined) return cache;
-  const made = mkdtempSync(join(tmpdir(), 'orchestrate-e2e-cache-'));
-  process.once('exit', () => rmSync(made, { recursive: true, force: true }));
-  cache = made;
-  return made;
+  cache = mkdtempSync(join(tmpdir(), 'orchestrate-e2e-cache-'));
+  return cache;
 };
 
-let cache: string | undefined;
+afterAll(() => {
+  if (cache !== undefined) rmSync(cache, { recursive: true, force: true });
+  cache = undefined;
+});
 
 /** A test folder; after the test (or when `onEnd` says so) its processes are ended and it is removed. */
 export const createRig = (onEnd: (clean: () => void) => void = onTestFinished): Rig => {
