@@ -23,10 +23,10 @@ const readMap = (path: string): SourceMap | undefined => {
 const describe = (site: NodeJS.CallSite, bundle: string, map: SourceMap): string => {
   const line = site.getLineNumber();
   const column = site.getColumnNumber();
-  if (site.getFileName() !== bundle || line === null || column === null) return String(site);
+  if (site.getFileName() !== bundle || line === null || column === null) return String(site as unknown);
   // SourceMap counts from 0, call sites count from 1.
   const entry = map.findEntry(line - 1, column - 1);
-  if (!('originalSource' in entry)) return String(site);
+  if (!('originalSource' in entry)) return String(site as unknown);
   const name = 'name' in entry && typeof entry.name === 'string' ? `${entry.name} ` : '';
   return `${name}(${entry.originalSource}:${entry.originalLine + 1}:${entry.originalColumn + 1})`;
 };

@@ -4,7 +4,7 @@ import { scriptedWorker } from './scripted.js';
 import type { Worker } from './worker.js';
 
 /** Every adapter by the name that `adapter:` in targets.yaml uses. */
-export const WORKERS = {
+const WORKERS = {
   command: commandWorker,
   scripted: scriptedWorker,
 } satisfies Record<Adapter, Worker>;

@@ -15,7 +15,9 @@ export const commit: BuiltinEffect = async (run, target) => {
       facts: { commit: receipt.base },
     });
   }
-  const made = await (await run.workspace()).commit({
+  const made = await (
+    await run.workspace()
+  ).commit({
     receipt,
     message: messageOf(run),
     // The time at which the target was first started: a commit that is made again after a crash has the same id.
@@ -24,7 +26,9 @@ export const commit: BuiltinEffect = async (run, target) => {
   if (!made.ok) return failedWith(made.failure);
   return doneWith(
     { commit: made.value.commit },
-    [`${made.value.commit.slice(0, 12)} on ${made.value.branch}, tree ${receipt.tree.slice(0, 12)} as reviewed`],
+    [
+      `${made.value.commit.slice(0, 12)} on ${made.value.branch}, tree ${receipt.tree.slice(0, 12)} as reviewed`,
+    ],
     { facts: { commit: made.value.commit } },
   );
 };

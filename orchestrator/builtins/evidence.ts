@@ -18,20 +18,25 @@ const isReviewed = (run: TicketRun): boolean => run.pipeline.targets.some(({ mak
 /** The receipt that commit, push and land are bound to; it must be about the diff that the pipeline holds now. */
 export const boundReceipt = (run: TicketRun, target: Target): Evidence => {
   const sealed = reviewedReceipt(run, target);
-  if (sealed === undefined) return refused('there is no sealed diff', 'a target that makes a diff must come before this one');
+  if (sealed === undefined)
+    return refused('there is no sealed diff', 'a target that makes a diff must come before this one');
   if (!isReviewed(run)) return { receipt: sealed };
   const approved = approvedReceipt(run);
-  if (approved === undefined) return refused('no review has approved this diff', 'the review must come before this target');
+  if (approved === undefined)
+    return refused('no review has approved this diff', 'the review must come before this target');
   const state = receiptState(approved, sealed);
   if (state === 'current') return { receipt: approved };
-  return refused(`the receipt of the review is ${state}: the diff is another one by now`, `\`orchestrate run --ticket ${run.ticket}\` reviews it again`);
+  return refused(
+    `the receipt of the review is ${state}: the diff is another one by now`,
+    `\`orchestrate run --ticket ${run.ticket}\` reviews it again`,
+  );
 };
 
 /** The same, and the tree still is what was reviewed: edits after the verdict are neither committed nor ignored. */
 export const currentEvidence = async (run: TicketRun, target: Target): Promise<Evidence> => {
   const bound = boundReceipt(run, target);
   if ('failure' in bound) return bound;
-  const now = await (await run.workspace()).snapshot();
+  const now = await (await run.workspace()).snapshot('compare');
   const state = receiptState(bound.receipt, now.ok ? now.value.receipt : undefined);
   if (state === 'current') return bound;
   const why = now.ok ? 'the tree was changed after the review' : now.failure.message;

@@ -11,12 +11,16 @@ export const land: BuiltinEffect = async (run, target) => {
   const commit = factOf(run.recorder.run, 'pushed');
   if (commit === undefined) return doneWith({ landed: 'nothing' }, ['nothing to land: nothing was pushed']);
   const branch = factOf(run.recorder.run, 'branch') ?? '';
-  const landed = await (await run.workspace()).land({
+  const landed = await (
+    await run.workspace()
+  ).land({
     commit,
     receipt: bound.receipt,
     message: `Merge ${branch}\n\nTicket: ${run.ticket}\n`,
     date: stateOf(run, target).context.startedAt ?? isoTime(run.clock),
   });
   if (!landed.ok) return failedWith(landed.failure, landed.failure.kind === 'git-failed');
-  return doneWith({ landed: landed.value.landed }, [landed.value.how], { facts: { landed: landed.value.landed } });
+  return doneWith({ landed: landed.value.landed }, [landed.value.how], {
+    facts: { landed: landed.value.landed },
+  });
 };

@@ -12,7 +12,13 @@ export const push: BuiltinEffect = async (run, target) => {
   }
   const pushed = await (await run.workspace()).push(commit);
   if (!pushed.ok) return failedWith(pushed.failure, pushed.failure.kind === 'git-failed');
-  return doneWith({ pushed: commit }, [`${commit.slice(0, 12)} is the head of ${factOf(run.recorder.run, 'branch') ?? ''} on ${pushed.value.url}`], {
-    facts: { pushed: commit },
-  });
+  return doneWith(
+    { pushed: commit },
+    [
+      `${commit.slice(0, 12)} is the head of ${factOf(run.recorder.run, 'branch') ?? ''} on ${pushed.value.url}`,
+    ],
+    {
+      facts: { pushed: commit },
+    },
+  );
 };

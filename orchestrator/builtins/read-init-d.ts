@@ -7,5 +7,7 @@ import { doneWith } from './result.js';
  */
 export const readInitD: BuiltinEffect = async (run) => {
   const { epoch, directivesRead } = run.recorder.run;
-  return doneWith({ epoch }, [`state, journal chain and seals hold; ${directivesRead.length} directives read`]);
+  return doneWith({ epoch }, [
+    `state, journal chain and seals hold; ${directivesRead.length} directives read`,
+  ]);
 };

@@ -11,10 +11,17 @@ export const ticket: BuiltinEffect = async (run) => {
   const workspace = await run.workspace();
   const { notes, ...found } = await workspace.prepare(source.ticket);
   const facts = { ...found, ticket: source.ticket, ticketDigest: source.digest };
-  replaceFile(join(run.recorder.directory.artifacts, 'ticket.md'), ticketText(source.ticket), { sync: true, mode: 0o444 });
+  replaceFile(join(run.recorder.directory.artifacts, 'ticket.md'), ticketText(source.ticket), {
+    sync: true,
+    mode: 0o444,
+  });
   return doneWith(
     { ticket: source.digest, base: found.base },
-    [source.ticket.title, `base ${found.baseBranch ?? '(detached)'} at ${found.base?.slice(0, 12) ?? ''}, branch ${found.branch ?? ''}`, ...notes],
+    [
+      source.ticket.title,
+      `base ${found.baseBranch ?? '(detached)'} at ${found.base?.slice(0, 12) ?? ''}, branch ${found.branch ?? ''}`,
+      ...notes,
+    ],
     {
       facts,
       documents: [{ name: '10_ticket.md', text: ticketDocument(run.recorder.run.epoch, facts) }],

@@ -12,9 +12,13 @@ export const terminalApproval = (session: Session, ticket: string): AskApproval 
   if (!io.stdinIsTty || !io.stderrIsTty || request.json) return undefined;
   return ({ target, digest, text }) =>
     oneAtATime(async () => {
-      io.stderr(`\nticket ${ticket} asks for your approval of \`${target}\`, ${digest}:\n\n${quote(text)}\n\n`);
+      io.stderr(
+        `\nticket ${ticket} asks for your approval of \`${target}\`, ${digest}:\n\n${quote(text)}\n\n`,
+      );
       for (;;) {
-        const answer = (await io.ask('type "approve", "reject: WHY", or press Enter to decide later: '))?.trim();
+        const answer = (
+          await io.ask('type "approve", "reject: WHY", or press Enter to decide later: ')
+        )?.trim();
         if (answer === undefined || answer === '') return undefined;
         if (answer === 'approve') return { answer: 'approved', note: '' };
         const why = /^reject:\s*(\S.*)$/.exec(answer)?.[1];

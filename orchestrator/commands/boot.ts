@@ -26,12 +26,17 @@ export const bootCommand = (session: Session): number => {
     return 0;
   }
   for (const { name, text } of booted.documents) session.io.stdout(`==> ${name} <==\n${text.trimEnd()}\n\n`);
-  for (const { id, text } of unread) session.io.stdout(`==> inbox/${String(id).padStart(4, '0')}.md (unread) <==\n${text.trimEnd()}\n\n`);
+  for (const { id, text } of unread)
+    session.io.stdout(`==> inbox/${String(id).padStart(4, '0')}.md (unread) <==\n${text.trimEnd()}\n\n`);
   for (const change of changes) session.io.stdout(`changed since 00 was written: ${changeLine(change)}\n`);
-  session.io.stdout(`≈ ${tokens} tokens in ${booted.documents.length} documents, ${unread.length} unread directives\n`);
+  session.io.stdout(
+    `≈ ${tokens} tokens in ${booted.documents.length} documents, ${unread.length} unread directives\n`,
+  );
   const largest = booted.documents.toSorted((a, b) => b.bytes.length - a.bytes.length)[0];
   if (tokens > STATE_TOKENS && largest !== undefined) {
-    session.io.stderr(`warning: the state is above ${STATE_TOKENS} tokens; the largest document is \`${largest.name}\`\n`);
+    session.io.stderr(
+      `warning: the state is above ${STATE_TOKENS} tokens; the largest document is \`${largest.name}\`\n`,
+    );
   }
   return 0;
 };

@@ -16,7 +16,15 @@ import { takeLock } from '../state/lock.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
-import { existingRun, flagText, oneTicket, pipelineFor, recordedFile, repositoryOf, type Session } from './session.js';
+import {
+  existingRun,
+  flagText,
+  oneTicket,
+  pipelineFor,
+  recordedFile,
+  repositoryOf,
+  type Session,
+} from './session.js';
 
 type Answer = 'approved' | 'rejected';
 
@@ -71,7 +79,11 @@ const refuseWorkers = (session: Session): void => {
 const noteOf = (session: Session, answer: Answer): string | undefined => {
   const note = flagText(session, 'note')?.trim();
   if (answer === 'rejected' && (note === undefined || note === '')) {
-    throw new Problem({ kind: 'usage', message: '`reject` needs `--note TEXT`: it is what the next attempt learns', next: 'say why in a sentence' });
+    throw new Problem({
+      kind: 'usage',
+      message: '`reject` needs `--note TEXT`: it is what the next attempt learns',
+      next: 'say why in a sentence',
+    });
   }
   return note === '' ? undefined : note;
 };
@@ -83,10 +95,19 @@ const waitingTarget = (session: Session, pipeline: Pipeline, run: RunState): Tar
     const [only, other] = waiting;
     if (only !== undefined && other === undefined) return only;
     const names = waiting.map(({ name }) => name).join(', ');
-    throw new Problem({ kind: 'usage', message: names === '' ? 'no target waits for an answer' : `several targets wait: ${names}`, next: 'name one with `--target`' });
+    throw new Problem({
+      kind: 'usage',
+      message: names === '' ? 'no target waits for an answer' : `several targets wait: ${names}`,
+      next: 'name one with `--target`',
+    });
   }
   const target = pipeline.targets.find(({ name }) => name === asked);
-  if (target === undefined) throw new Problem({ kind: 'usage', message: `the pipeline has no target \`${asked}\``, next: `\`orchestrate status --ticket ${run.ticket}\`` });
+  if (target === undefined)
+    throw new Problem({
+      kind: 'usage',
+      message: `the pipeline has no target \`${asked}\``,
+      next: `\`orchestrate status --ticket ${run.ticket}\``,
+    });
   if (targetState(run, asked).value === 'waiting') return target;
   throw notWaiting(run, target);
 };
@@ -133,12 +154,19 @@ interface Shown {
 }
 
 /** The digest that the person names; at a terminal the bytes are shown and the person is asked. */
-const confirmedDigest = async (session: Session, { directory, target, context, asked, answer }: Shown): Promise<string> => {
+const confirmedDigest = async (
+  session: Session,
+  { directory, target, context, asked, answer }: Shown,
+): Promise<string> => {
   const { io } = session;
   const given = flagText(session, 'digest');
   if (given !== undefined) {
     if (isDigest(given)) return given;
-    throw new Problem({ kind: 'usage', message: `\`${given}\` is not a digest`, next: 'a digest is `sha256:` and 64 hexadecimal digits, as `status` prints it' });
+    throw new Problem({
+      kind: 'usage',
+      message: `\`${given}\` is not a digest`,
+      next: 'a digest is `sha256:` and 64 hexadecimal digits, as `status` prints it',
+    });
   }
   if (!io.stdinIsTty || !io.stderrIsTty) {
     throw new Problem({
@@ -151,7 +179,11 @@ const confirmedDigest = async (session: Session, { directory, target, context, a
   const word = answer === 'approved' ? 'approve' : 'reject';
   const typed = (await io.ask(`type "${word}" to record your answer for exactly these bytes: `))?.trim();
   if (typed === word) return asked;
-  throw new Problem({ kind: 'approval-needed', message: 'no answer was recorded', next: `run the same command again` });
+  throw new Problem({
+    kind: 'approval-needed',
+    message: 'no answer was recorded',
+    next: `run the same command again`,
+  });
 };
 
 const otherBytes = (ticket: string, target: Target, digest: string, asked: string): Problem =>
@@ -163,11 +195,18 @@ const otherBytes = (ticket: string, target: Target, digest: string, asked: strin
 
 const printAnswer = (
   session: Session,
-  facts: { readonly ticket: string; readonly target: string; readonly answer: Answer; readonly digest: string },
+  facts: {
+    readonly ticket: string;
+    readonly target: string;
+    readonly answer: Answer;
+    readonly digest: string;
+  },
 ): void => {
   if (session.request.json) {
     printJson(session.io, facts);
     return;
   }
-  session.io.stdout(`${facts.target} ${facts.answer}: ${facts.digest}\nnext: ${fromHere(session.request.directories, `orchestrate run --ticket ${facts.ticket}`)}\n`);
+  session.io.stdout(
+    `${facts.target} ${facts.answer}: ${facts.digest}\nnext: ${fromHere(session.request.directories, `orchestrate run --ticket ${facts.ticket}`)}\n`,
+  );
 };

@@ -19,7 +19,8 @@ export const demo = async (session: Session): Promise<number> => {
   const { io, cwd } = session;
   const dir = flagText(session, 'dir');
   const isPreparation = flagSet(session, 'prepare');
-  const folder = dir === undefined ? join(mkdtempSync(join(tmpdir(), 'orchestrate-demo-')), 'pebble') : resolve(cwd, dir);
+  const folder =
+    dir === undefined ? join(mkdtempSync(join(tmpdir(), 'orchestrate-demo-')), 'pebble') : resolve(cwd, dir);
   // Nobody may be there to answer a plain demo; what is prepared for trying by hand asks a person.
   const approval = isPreparation || (io.stdinIsTty && io.stderrIsTty) ? 'person' : 'policy';
   const { repository, remote } = await prepareSample({ dir: folder, approval });
@@ -31,14 +32,20 @@ export const demo = async (session: Session): Promise<number> => {
   );
   const { run } = await import('./run.js');
   const directories = [...session.request.directories, shortPath(cwd, repository)];
-  const code = await run({ ...session, cwd: repository, request: { ...session.request, directories, tickets: [TICKET], flags: {} } });
+  const code = await run({
+    ...session,
+    cwd: repository,
+    request: { ...session.request, directories, tickets: [TICKET], flags: {} },
+  });
   const next =
     `  orchestrate status --ticket ${TICKET}     target by target\n` +
     `  orchestrate boot --ticket ${TICKET}       the state, 00 to 99: both critic rounds are in 30\n` +
     `  orchestrate graph --ticket ${TICKET}      the DAG\n` +
     `  orchestrate run --ticket ${TICKET}        again: nothing is left to do\n`;
   const git = `git${folderOptions(directories)}`;
-  say(`\nLook next\n${fromHere(directories, next)}  ${git} fetch --quiet && ${git} log --oneline --graph origin/main\n`);
+  say(
+    `\nLook next\n${fromHere(directories, next)}  ${git} fetch --quiet && ${git} log --oneline --graph origin/main\n`,
+  );
   return code;
 };
 

@@ -9,7 +9,17 @@ import { freshnessOf, type Freshness, type TargetFiles } from '../scheduler/fres
 import { runDirectory } from '../state/run-dir.js';
 import { printJson } from './io.js';
 import { table } from './paint.js';
-import { bootRun, existingRun, flagText, oneTicket, pipelineFor, recordedFile, repositoryOf, type Loaded, type Session } from './session.js';
+import {
+  bootRun,
+  existingRun,
+  flagText,
+  oneTicket,
+  pipelineFor,
+  recordedFile,
+  repositoryOf,
+  type Loaded,
+  type Session,
+} from './session.js';
 
 export interface Explanation {
   readonly number: number;
@@ -24,20 +34,33 @@ const explanations = (pipeline: Pipeline, run: RunState, files: TargetFiles, now
   return pipeline.targets.map((target) => {
     const above = target.needs.find((need) => pending.has(need));
     const judged = freshnessOf(target, run, files, now);
-    if (judged.kind === 'stale' || judged.kind === 'resting' || above !== undefined) pending.set(target.name, target.name);
+    if (judged.kind === 'stale' || judged.kind === 'resting' || above !== undefined)
+      pending.set(target.name, target.name);
     return explanation(target, judged, above);
   });
 };
 
 const explanation = (target: Target, judged: Freshness, above: string | undefined): Explanation => {
   const { number, name } = target;
-  if (judged.kind === 'stale' && above === undefined) return { number, target: name, verdict: 'stale', reason: judged.reason };
+  if (judged.kind === 'stale' && above === undefined)
+    return { number, target: name, verdict: 'stale', reason: judged.reason };
   if (judged.kind === 'resting') return { number, target: name, verdict: 'resting', reason: judged.reason };
-  if (above !== undefined) return { number, target: name, verdict: 'blocked', reason: `judged again after ${above}` };
-  return { number, target: name, verdict: judged.kind, reason: judged.kind === 'held' ? judged.reason : 'up to date' };
+  if (above !== undefined)
+    return { number, target: name, verdict: 'blocked', reason: `judged again after ${above}` };
+  return {
+    number,
+    target: name,
+    verdict: judged.kind,
+    reason: judged.kind === 'held' ? judged.reason : 'up to date',
+  };
 };
 
-const explainRun = async (session: Session, paths: RepositoryPaths, pipeline: Pipeline, run: RunState): Promise<Explanation[]> => {
+const explainRun = async (
+  session: Session,
+  paths: RepositoryPaths,
+  pipeline: Pipeline,
+  run: RunState,
+): Promise<Explanation[]> => {
   const files = await openTargetFiles({
     pipeline,
     root: () => factOf(run, 'tree') ?? paths.mainRoot,
@@ -57,7 +80,14 @@ const WORDS: Readonly<Record<Explanation['verdict'], string>> = {
 };
 
 const text = (list: readonly Explanation[]): string =>
-  table(list.map(({ number, target, verdict, reason }) => [String(number), target, WORDS[verdict], verdict === 'fresh' ? '' : reason]));
+  table(
+    list.map(({ number, target, verdict, reason }) => [
+      String(number),
+      target,
+      WORDS[verdict],
+      verdict === 'fresh' ? '' : reason,
+    ]),
+  );
 
 /** `explain`: why each target would or would not run; writes nothing. */
 export const explain = async (session: Session): Promise<number> => {
@@ -69,7 +99,11 @@ export const explain = async (session: Session): Promise<number> => {
   const name = session.request.target ?? flagText(session, 'target');
   const list = name === undefined ? all : all.filter(({ target }) => target === name);
   if (list.length === 0) {
-    throw new Problem({ kind: 'usage', message: `the pipeline has no target \`${name ?? ''}\``, next: '`orchestrate graph` shows the targets' });
+    throw new Problem({
+      kind: 'usage',
+      message: `the pipeline has no target \`${name ?? ''}\``,
+      next: '`orchestrate graph` shows the targets',
+    });
   }
   if (session.request.json) printJson(session.io, { ticket: directory.ticket, targets: list });
   else session.io.stdout(`${text(list)}\n`);
@@ -77,15 +111,25 @@ export const explain = async (session: Session): Promise<number> => {
 };
 
 /** As it is, or as a rebuild that is asked for would begin. */
-const runToExplain = async (session: Session, paths: RepositoryPaths, ticket: string, pipeline: Pipeline): Promise<RunState> => {
+const runToExplain = async (
+  session: Session,
+  paths: RepositoryPaths,
+  ticket: string,
+  pipeline: Pipeline,
+): Promise<RunState> => {
   const asked = flagText(session, 'rebuild');
-  if (asked !== undefined) return (await import('./rebuild.js')).plannedRun(session, { paths, ticket, pipeline, asked });
+  if (asked !== undefined)
+    return (await import('./rebuild.js')).plannedRun(session, { paths, ticket, pipeline, asked });
   const directory = runDirectory(paths.mainRoot, ticket);
   return existsSync(directory.journal) ? bootRun(session, directory).run : emptyRun(ticket);
 };
 
 /** `run --dry-run`: the same, also for a ticket that was never run. */
-export const dryRun = async (session: Session, paths: RepositoryPaths, loaded: ReadonlyMap<string, Loaded>): Promise<number> => {
+export const dryRun = async (
+  session: Session,
+  paths: RepositoryPaths,
+  loaded: ReadonlyMap<string, Loaded>,
+): Promise<number> => {
   const all: { readonly ticket: string; readonly targets: readonly Explanation[] }[] = [];
   for (const [ticket, { pipeline }] of loaded) {
     const run = await runToExplain(session, paths, ticket, pipeline);

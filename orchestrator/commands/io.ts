@@ -15,7 +15,8 @@ export interface Io {
   readonly onSignal: (listener: (signal: string) => void) => () => void;
 }
 
-export const printJson = (io: Io, value: unknown): void => io.stdout(`${JSON.stringify(value, undefined, 2)}\n`);
+export const printJson = (io: Io, value: unknown): void =>
+  io.stdout(`${JSON.stringify(value, undefined, 2)}\n`);
 
 export const usesColour = (io: Io, stream: 'stdout' | 'stderr'): boolean =>
   !io.env['NO_COLOR'] && io.env['TERM'] !== 'dumb' && (stream === 'stdout' ? io.stdoutIsTty : io.stderrIsTty);

@@ -44,7 +44,7 @@ export const requireNoLiveChild = (directory: RunDirectory, run: RunState): void
   if (alive.length === 0) return;
   const names = alive.map(({ child, pid }) => `\`${child}\` (process ${pid})`).join(', ');
   throw new Problem({
-    kind: 'target-failed',
+    kind: 'busy',
     message: `${alive.length === 1 ? 'a child' : 'children'} of ticket \`${run.ticket}\` may still be alive: ${names}`,
     next: `\`orchestrate stop --ticket ${run.ticket}\` ends it, \`orchestrate run --ticket ${run.ticket}\` waits for it again`,
   });

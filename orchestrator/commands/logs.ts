@@ -18,7 +18,11 @@ const lineCount = (session: Session): number => {
   const text = flagText(session, 'lines');
   const count = text === undefined ? TAIL_LINES : Number(text);
   if (Number.isSafeInteger(count) && count >= 1 && count <= MOST_LINES) return count;
-  throw new Problem({ kind: 'usage', message: `\`--lines ${text ?? ''}\` is not a number from 1 to ${MOST_LINES}`, next: 'open the log file itself for more' });
+  throw new Problem({
+    kind: 'usage',
+    message: `\`--lines ${text ?? ''}\` is not a number from 1 to ${MOST_LINES}`,
+    next: 'open the log file itself for more',
+  });
 };
 
 /** The child that was meant: the named target's last one, else the one that runs, else the last that was forked. */
@@ -27,13 +31,23 @@ const childOf = (run: RunState, directory: RunDirectory, target: string | undefi
   if (target !== undefined) {
     const child = byTarget(target);
     if (child !== undefined) return child;
-    throw new Problem({ kind: 'usage', message: `target \`${target}\` has no child's output`, next: `\`orchestrate status --ticket ${run.ticket}\` lists the targets; those made in process have no log` });
+    throw new Problem({
+      kind: 'usage',
+      message: `target \`${target}\` has no child's output`,
+      next: `\`orchestrate status --ticket ${run.ticket}\` lists the targets; those made in process have no log`,
+    });
   }
-  const running = [...run.targets.keys()].find((name) => targetState(run, name).value === 'running' && byTarget(name) !== undefined);
+  const running = [...run.targets.keys()].find(
+    (name) => targetState(run, name).value === 'running' && byTarget(name) !== undefined,
+  );
   const latest = running === undefined ? latestChild(run) : byTarget(running);
   if (latest !== undefined && existsSync(directory.child(latest))) return latest;
   const known = existsSync(directory.children) ? readdirSync(directory.children).length : 0;
-  throw new Problem({ kind: 'usage', message: `no child of ticket \`${run.ticket}\` has written anything (${known} folders)`, next: 'run it first' });
+  throw new Problem({
+    kind: 'usage',
+    message: `no child of ticket \`${run.ticket}\` has written anything (${known} folders)`,
+    next: 'run it first',
+  });
 };
 
 const latestChild = (run: RunState): string | undefined =>
@@ -67,11 +81,19 @@ interface Followed {
   readonly from: number;
 }
 
-const follow = async (session: Session, directory: RunDirectory, { path, child, from }: Followed): Promise<number> => {
+const follow = async (
+  session: Session,
+  directory: RunDirectory,
+  { path, child, from }: Followed,
+): Promise<number> => {
   const stop = new AbortController();
   const unsubscribe = session.io.onSignal(() => stop.abort());
   try {
-    for await (const line of followLog(path, { signal: stop.signal, from, until: () => hasEnded(directory, child) })) {
+    for await (const line of followLog(path, {
+      signal: stop.signal,
+      from,
+      until: () => hasEnded(directory, child),
+    })) {
       session.io.stdout(`${cleanText(line)}\n`);
       if (session.io.isClosed()) break;
     }

@@ -65,8 +65,16 @@ export const openTicket = async (session: Session, options: OpenOptions): Promis
     if (options.rebuild === undefined) await requireWorld(session, paths, found.run, pipeline);
     const resumedAt = found.run.seq;
     const booted = options.rebuild === finished ? found : await rebuilt(session, directory, found, options);
-    const recorder = openRecorder({ directory, key, booted, pipeline, clock: session.clock, onLine: options.onLine });
-    if (booted.torn > 0) options.onNote(`a torn journal line of ${booted.torn} bytes was dropped: a crash left it`);
+    const recorder = openRecorder({
+      directory,
+      key,
+      booted,
+      pipeline,
+      clock: session.clock,
+      onLine: options.onLine,
+    });
+    if (booted.torn > 0)
+      options.onNote(`a torn journal line of ${booted.torn} bytes was dropped: a crash left it`);
     openRun(session, paths, recorder, options);
     readInbox(recorder);
     const run = await ticketRun(session, options, recorder);
@@ -78,18 +86,37 @@ export const openTicket = async (session: Session, options: OpenOptions): Promis
 };
 
 /** Ends a rebuild that a crash interrupted; the target whose rebuild was finished is not rebuilt a second time. */
-const settled = async (directory: RunDirectory, key: Uint8Array, onNote: (text: string) => void): Promise<string | undefined> => {
+const settled = async (
+  directory: RunDirectory,
+  key: Uint8Array,
+  onNote: (text: string) => void,
+): Promise<string | undefined> => {
   if (!existsSync(markerPath(directory))) return undefined;
   const { settleEpoch } = await import('../record/epoch.js');
   const finished = settleEpoch(directory, key);
-  onNote(finished === undefined ? 'a rebuild that a crash interrupted had not taken effect and is undone' : `the rebuild of ${finished} that a crash interrupted is finished`);
+  onNote(
+    finished === undefined
+      ? 'a rebuild that a crash interrupted had not taken effect and is undone'
+      : `the rebuild of ${finished} that a crash interrupted is finished`,
+  );
   return finished;
 };
 
-const rebuilt = async (session: Session, directory: RunDirectory, booted: Booted, options: OpenOptions): Promise<Booted> => {
+const rebuilt = async (
+  session: Session,
+  directory: RunDirectory,
+  booted: Booted,
+  options: OpenOptions,
+): Promise<Booted> => {
   if (options.rebuild === undefined) return booted;
   const { rebuild } = await import('./rebuild.js');
-  const begun = rebuild(session, { paths: options.paths, directory, pipeline: options.loaded.pipeline, asked: options.rebuild, booted });
+  const begun = rebuild(session, {
+    paths: options.paths,
+    directory,
+    pipeline: options.loaded.pipeline,
+    asked: options.rebuild,
+    booted,
+  });
   options.onNote(begun.note);
   for (const line of begun.lines) options.onLine(line);
   return begun.booted;
@@ -105,8 +132,14 @@ const closeTicket = ({ recorder, files }: TicketRun, lock: Lock): void => {
 };
 
 /** 99 must be what the journal implies. One that is behind is made again; one that differs is somebody else's. */
-const requireSameNextAction = (directory: RunDirectory, booted: Booted, { pipeline }: Loaded, key: Uint8Array): void => {
-  if (booted.nextActionSeq !== booted.run.seq || recordedPipeline(booted.run)?.digest !== pipeline.digest) return;
+const requireSameNextAction = (
+  directory: RunDirectory,
+  booted: Booted,
+  { pipeline }: Loaded,
+  key: Uint8Array,
+): void => {
+  if (booted.nextActionSeq !== booted.run.seq || recordedPipeline(booted.run)?.digest !== pipeline.digest)
+    return;
   const expected = nextActionDocument(nextActionOf(pipeline, booted.run, trackerOf(booted.run)), key);
   const actual = booted.documents.find(({ name }) => name === '99_next_action.md');
   if (actual === undefined || actual.text === expected) return;
@@ -119,7 +152,12 @@ const requireSameNextAction = (directory: RunDirectory, booted: Booted, { pipeli
 };
 
 /** The first event of a ticket's first epoch; later, what changed since. */
-const openRun = (session: Session, paths: RepositoryPaths, recorder: Recorder, options: OpenOptions): void => {
+const openRun = (
+  session: Session,
+  paths: RepositoryPaths,
+  recorder: Recorder,
+  options: OpenOptions,
+): void => {
   const { pipeline } = options.loaded;
   if (recorder.run.opened !== undefined) notePipeline(session, paths, recorder, options.onNote);
   else recorder.record(openedEvent(session, { paths, ticket: options.ticket, pipeline, epoch: 1 }));
@@ -163,7 +201,11 @@ const ticketRun = async (session: Session, options: OpenOptions, recorder: Recor
       return workspace;
     },
     reasons: new Map(),
-    revived: new Set([...state.targets.keys()].filter((name) => ['failed', 'paused'].includes(targetState(state, name).value))),
+    revived: new Set(
+      [...state.targets.keys()].filter((name) =>
+        ['failed', 'paused'].includes(targetState(state, name).value),
+      ),
+    ),
     login: session.io.env['USER'] ?? userInfo().username,
     ...(options.ask === undefined ? {} : { ask: options.ask }),
   };

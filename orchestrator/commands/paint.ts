@@ -36,7 +36,7 @@ export const painter = (io: Io, stream: 'stdout' | 'stderr'): Painter => {
 };
 
 /** Columns needed for a text on a terminal: sequences take none. */
-const width = (text: string): number => [...cleanText(text)].length;
+const width = (text: string): number => Array.from(cleanText(text)).length;
 
 /** Columns as wide as their widest cell, two spaces apart, nothing at the end of a line. */
 export const table = (rows: readonly (readonly string[])[]): string => {

@@ -19,30 +19,40 @@ export const preflight = async (
   const workers = workersOf(pipeline);
   if (workers.length > 0) await requirePrograms(session, paths, workers);
   const isNew = !existsSync(runDirectory(paths.mainRoot, ticket).journal);
-  const hasTicketTarget = pipeline.targets.some(({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket');
+  const hasTicketTarget = pipeline.targets.some(
+    ({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket',
+  );
   if (!isNew || !hasTicketTarget) return;
   const { readTicketFile } = await import('../builtins/ticket-file.js');
   readTicketFile(paths.root, pipeline.settings.tickets.path, ticket);
-  const { requireBase } = await import('../effects/git-workspace.js');
+  const { requireBase } = await import('../effects/repository-facts.js');
   await requireBase(session.io.env, paths, pipeline);
 };
 
 const workersOf = (pipeline: Pipeline): WorkerSpec[] => {
-  const names = new Set(pipeline.targets.flatMap(({ recipe }) => (recipe.kind === 'worker' ? [recipe.worker] : [])));
+  const names = new Set(
+    pipeline.targets.flatMap(({ recipe }) => (recipe.kind === 'worker' ? [recipe.worker] : [])),
+  );
   return [...names].map((name) => pipeline.workers[name]).filter((spec) => spec !== undefined);
 };
 
-const requirePrograms = async (session: Session, paths: RepositoryPaths, workers: readonly WorkerSpec[]): Promise<void> => {
+const requirePrograms = async (
+  session: Session,
+  paths: RepositoryPaths,
+  workers: readonly WorkerSpec[],
+): Promise<void> => {
   const [{ workerFor }, { resolveProgram }] = await Promise.all([
     import('../../workers/registry.js'),
     import('../process/program.js'),
   ]);
   for (const spec of workers) {
     const problem = workerFor(spec).problems(spec)[0];
-    if (problem !== undefined) throw new Problem({ kind: 'pipeline-invalid', message: problem, where: `workers.${spec.name}` });
+    if (problem !== undefined)
+      throw new Problem({ kind: 'pipeline-invalid', message: problem, where: `workers.${spec.name}` });
     const program = spec.adapter === 'command' ? spec.command[0] : undefined;
     if (program === undefined) continue;
-    if (resolveProgram(program, { path: session.io.env['PATH'], cwd: paths.mainRoot }) !== undefined) continue;
+    if (resolveProgram(program, { path: session.io.env['PATH'], cwd: paths.mainRoot }) !== undefined)
+      continue;
     throw new Problem({
       kind: 'program-missing',
       message: `worker \`${spec.name}\` needs the program \`${program}\`, which is not on your PATH`,

@@ -24,6 +24,7 @@ import { sealKey } from '../state/home.js';
 import { readJournal } from '../state/journal.js';
 import { runDirectory, type RunDirectory } from '../state/run-dir.js';
 import { liveChildren } from './live-children.js';
+import { requireTree } from './world.js';
 import { openedEvent } from './pipeline-record.js';
 import { bootRun, existingRun, type Loaded, type Session } from './session.js';
 
@@ -54,7 +55,7 @@ export const requireRebuildable = async (
     if (maker === undefined || !downstreamOf(pipeline, asked).includes(maker.name)) continue;
     const { readTicketFile } = await import('../builtins/ticket-file.js');
     readTicketFile(paths.root, pipeline.settings.tickets.path, ticket);
-    const { requireBase } = await import('../effects/git-workspace.js');
+    const { requireBase } = await import('../effects/repository-facts.js');
     await requireBase(session.io.env, paths, pipeline);
   }
 };
@@ -92,8 +93,17 @@ export const rebuild = (
   requireNobody(directory, booted.run);
   requireKnownSteps(options);
   requireReplaceable(options);
+  if (!makesNewTree(options)) requireTree(booted.run, options.pipeline);
   const lines = beginEpoch(directory, next).slice(0, 2);
   return { booted: boot(directory, next.key), lines, note: noteOf(options) };
+};
+
+/** `ticket`, or a target above it: the new epoch gets a tree of its own. */
+const makesNewTree = ({ pipeline, asked }: RebuildOptions): boolean => {
+  const maker = pipeline.targets.find(
+    ({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket',
+  );
+  return maker !== undefined && downstreamOf(pipeline, asked).includes(maker.name);
 };
 
 const nextEpoch = (

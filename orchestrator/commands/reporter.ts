@@ -57,12 +57,20 @@ const textReporter = (session: Session): Reporter => {
       labels.set(ticket, pipeline);
     },
     line: (ticket, { event }) => {
-      const text = describe(event, { paint, name: (target) => nameOf(ticket, target), worker: (target) => workerLabel(labels.get(ticket), target) });
+      const text = describe(event, {
+        paint,
+        name: (target) => nameOf(ticket, target),
+        worker: (target) => workerLabel(labels.get(ticket), target),
+      });
       if (text !== undefined) say(ticket, text);
     },
     note: (ticket, text) => io.stderr(`${several ? `${ticket}  ` : ''}note: ${text}\n`),
-    problem: (ticket, failure) => io.stderr(`${several ? `${ticket}  ` : ''}error: ${describeFailure(failureFromHere(request.directories, failure))}\n`),
-    ended: (run, outcome, summary) => say(run.ticket, fromHere(request.directories, lastWords(run, outcome, summary, paint))),
+    problem: (ticket, failure) =>
+      io.stderr(
+        `${several ? `${ticket}  ` : ''}error: ${describeFailure(failureFromHere(request.directories, failure))}\n`,
+      ),
+    ended: (run, outcome, summary) =>
+      say(run.ticket, fromHere(request.directories, lastWords(run, outcome, summary, paint))),
   };
 };
 
@@ -80,39 +88,51 @@ interface Words {
   readonly worker: (target: string) => string;
 }
 
-const detail = (lines: readonly string[]): string => (lines[0] === undefined ? '' : `  ${oneLine(lines[0], 110)}`);
+const detail = (lines: readonly string[]): string =>
+  lines[0] === undefined ? '' : `  ${oneLine(lines[0], 110)}`;
 
-const describe = (event: RunEvent, words: Words): string | undefined => {
-  const { paint, name } = words;
-  switch (event.type) {
-    case 'target.started': {
-      const again = event.attempt > 1 ? `, attempt ${event.attempt}` : '';
-      return `${paint.byPhase('running', '▸')} ${name(event.target)} started${words.worker(event.target)}${again}: ${oneLine(event.reason, 100)}`;
-    }
-    case 'child.ended':
-      return event.summary.length === 0 ? undefined : `    ${name(event.target)}${detail(event.summary)}`;
-    case 'gate.answered':
-      return gateLine(event, words);
-    case 'approval.answered':
-      return `${paint.byPhase('done', '✓')} ${name(event.target)} ${event.answer} by ${oneLine(event.by)}`;
-    case 'target.done':
-      // What a worker said was printed when it ended.
-      return `${paint.byPhase('done', '✓')} ${name(event.target)} done${words.worker(event.target) === '' ? detail(event.summary) : ''}`;
-    case 'target.failed':
-      return `${paint.byPhase('failed', '✗')} ${name(event.target)} ${event.retry ? 'tried again' : 'failed'}: ${oneLine(event.message, 160)}`;
-    case 'target.invalidated':
-      return `${paint.byPhase('waiting', '↺')} ${name(event.target)} is made again: ${oneLine(event.because, 120)}`;
-    case 'target.paused':
-      return `${paint.byPhase('paused', '‖')} ${name(event.target)} paused until ${event.until ?? 'unknown'}: ${oneLine(event.message)}`;
-    case 'directive.read':
-      return `  directive ${event.id} read: ${event.text}`;
-    default:
-      return undefined;
-  }
+type Describe = {
+  readonly [Type in RunEvent['type']]?: (
+    event: Extract<RunEvent, { readonly type: Type }>,
+    words: Words,
+  ) => string | undefined;
 };
 
-const gateLine = (event: Extract<RunEvent, { readonly type: 'gate.answered' }>, { paint, name }: Words): string => {
-  const marks = { passed: paint.byPhase('done', '✓'), refused: paint.byPhase('failed', '✗'), awaiting: paint.byPhase('waiting', '?') };
+/** What a person is told of an event; of the others nothing. */
+const DESCRIBE: Describe = {
+  'target.started': ({ target, attempt, reason }, { paint, name, worker }) => {
+    const again = attempt > 1 ? `, attempt ${attempt}` : '';
+    return `${paint.byPhase('running', '▸')} ${name(target)} started${worker(target)}${again}: ${oneLine(reason, 100)}`;
+  },
+  'child.ended': ({ target, summary }, { name }) =>
+    summary.length === 0 ? undefined : `    ${name(target)}${detail(summary)}`,
+  'gate.answered': (event, words) => gateLine(event, words),
+  'approval.answered': ({ target, answer, by }, { paint, name }) =>
+    `${paint.byPhase('done', '✓')} ${name(target)} ${answer} by ${oneLine(by)}`,
+  // What a worker said was printed when it ended.
+  'target.done': ({ target, summary }, { paint, name, worker }) =>
+    `${paint.byPhase('done', '✓')} ${name(target)} done${worker(target) === '' ? detail(summary) : ''}`,
+  'target.failed': ({ target, retry, message }, { paint, name }) =>
+    `${paint.byPhase('failed', '✗')} ${name(target)} ${retry ? 'tried again' : 'failed'}: ${oneLine(message, 160)}`,
+  'target.invalidated': ({ target, because }, { paint, name }) =>
+    `${paint.byPhase('waiting', '↺')} ${name(target)} is made again: ${oneLine(because, 120)}`,
+  'target.paused': ({ target, until, message }, { paint, name }) =>
+    `${paint.byPhase('paused', '‖')} ${name(target)} paused until ${until ?? 'unknown'}: ${oneLine(message)}`,
+  'directive.read': ({ id, text }) => `  directive ${id} read: ${text}`,
+};
+
+const describe = (event: RunEvent, words: Words): string | undefined =>
+  (DESCRIBE[event.type] as ((of: RunEvent, words: Words) => string | undefined) | undefined)?.(event, words);
+
+const gateLine = (
+  event: Extract<RunEvent, { readonly type: 'gate.answered' }>,
+  { paint, name }: Words,
+): string => {
+  const marks = {
+    passed: paint.byPhase('done', '✓'),
+    refused: paint.byPhase('failed', '✗'),
+    awaiting: paint.byPhase('waiting', '?'),
+  };
   // The digest of a check's output is for the record, not for the eye.
   const seen = event.kind.startsWith('check ') && event.outcome === 'passed' ? [] : event.detail;
   return `  ${marks[event.outcome]} ${name(event.target)} gate ${event.kind}: ${event.outcome}${detail(seen)}`;
@@ -125,13 +145,20 @@ const whatToRead = (run: TicketRun, target: Target): string => {
   return `look at ${files === '' ? 'its output' : files} (\`orchestrate logs --ticket ${run.ticket} ${target.name}\`)`;
 };
 
-const lastWords = (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummary, paint: Painter): string => {
+const lastWords = (
+  run: TicketRun,
+  outcome: SchedulerOutcome,
+  summary: RunSummary,
+  paint: Painter,
+): string => {
   const { ticket } = run;
   if (outcome.upToDate === outcome.wanted) {
     const made = outcome.made === 0 ? 'nothing to do: ' : '';
     return `${made}${outcome.wanted} of ${outcome.wanted} targets are up to date`;
   }
-  const waiting = run.pipeline.targets.find(({ name }) => targetState(run.recorder.run, name).value === 'waiting');
+  const waiting = run.pipeline.targets.find(
+    ({ name }) => targetState(run.recorder.run, name).value === 'waiting',
+  );
   if (waiting !== undefined) {
     const digest = targetState(run.recorder.run, waiting.name).context.waitingFor?.digest ?? '';
     return [
@@ -142,7 +169,9 @@ const lastWords = (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummar
     ].join('\n');
   }
   const count = `${outcome.upToDate} of ${outcome.wanted} targets are up to date`;
-  const givenUp = run.pipeline.targets.find(({ name }) => targetState(run.recorder.run, name).value === 'abandoned');
+  const givenUp = run.pipeline.targets.find(
+    ({ name }) => targetState(run.recorder.run, name).value === 'abandoned',
+  );
   if (summary === 'abandoned' && givenUp !== undefined) {
     const { reason } = targetState(run.recorder.run, givenUp.name).context;
     return [

@@ -22,7 +22,11 @@ import { stopOnSignal } from './signals.js';
 const ticketsOf = (session: Session): string[] => {
   const ids = [...new Set(session.request.tickets.map(requireTicketId))];
   if (ids.length > 0) return ids;
-  throw new Problem({ kind: 'usage', message: 'no ticket was named', next: '`orchestrate run --ticket 320`' });
+  throw new Problem({
+    kind: 'usage',
+    message: 'no ticket was named',
+    next: '`orchestrate run --ticket 320`',
+  });
 };
 
 const jobsOf = (session: Session, pipelines: readonly Loaded[]): number => {
@@ -30,7 +34,11 @@ const jobsOf = (session: Session, pipelines: readonly Loaded[]): number => {
   if (text === undefined) return Math.max(...pipelines.map(({ pipeline }) => pipeline.settings.jobs));
   const jobs = Number(text);
   if (Number.isSafeInteger(jobs) && jobs >= 1 && jobs <= 1_024) return jobs;
-  throw new Problem({ kind: 'usage', message: `\`--jobs ${text}\` is not a number from 1 to 1024`, next: '`--jobs 2`' });
+  throw new Problem({
+    kind: 'usage',
+    message: `\`--jobs ${text}\` is not a number from 1 to 1024`,
+    next: '`--jobs 2`',
+  });
 };
 
 /** `run`: starts or resumes tickets side by side; the worst outcome is the exit status. */
@@ -41,7 +49,8 @@ export const run = async (session: Session): Promise<number> => {
   for (const ticket of tickets) loaded.set(ticket, await loadFor(session, paths, ticket));
   requireUntil(session, [...loaded.values()]);
   const rebuild = flagText(session, 'rebuild');
-  if (rebuild !== undefined) await (await import('./rebuild.js')).requireRebuildable(session, paths, loaded, rebuild);
+  if (rebuild !== undefined)
+    await (await import('./rebuild.js')).requireRebuildable(session, paths, loaded, rebuild);
   const jobs = jobsOf(session, [...loaded.values()]);
   if (flagSet(session, 'dry-run')) return dryRun(session, paths, loaded);
   for (const [ticket, { pipeline }] of loaded) await preflight(session, paths, ticket, pipeline);
@@ -71,7 +80,11 @@ const requireUntil = (session: Session, all: readonly Loaded[]): void => {
   for (const { pipeline } of all) {
     if (until === undefined || pipeline.targets.some(({ name }) => name === until)) continue;
     const names = pipeline.targets.slice(0, 20).map(({ name }) => name);
-    throw new Problem({ kind: 'usage', message: `the pipeline has no target \`${until}\``, next: `use one of: ${names.join(', ')}` });
+    throw new Problem({
+      kind: 'usage',
+      message: `the pipeline has no target \`${until}\``,
+      next: `use one of: ${names.join(', ')}`,
+    });
   }
 };
 
@@ -88,7 +101,12 @@ interface World {
   readonly paths: RepositoryPaths;
 }
 
-const oneTicketRun = async (session: Session, ticket: string, loaded: Loaded, world: World): Promise<number> => {
+const oneTicketRun = async (
+  session: Session,
+  ticket: string,
+  loaded: Loaded,
+  world: World,
+): Promise<number> => {
   const { reporter } = world;
   try {
     return await driveTicket(session, ticket, loaded, world);
@@ -100,7 +118,12 @@ const oneTicketRun = async (session: Session, ticket: string, loaded: Loaded, wo
   }
 };
 
-const driveTicket = async (session: Session, ticket: string, loaded: Loaded, world: World): Promise<number> => {
+const driveTicket = async (
+  session: Session,
+  ticket: string,
+  loaded: Loaded,
+  world: World,
+): Promise<number> => {
   const { reporter, paths } = world;
   const ask = terminalApproval(session, ticket);
   const rebuild = flagText(session, 'rebuild');
@@ -120,6 +143,7 @@ const driveTicket = async (session: Session, ticket: string, loaded: Loaded, wor
   world.running.add(open.run);
   reporter.opened(ticket, loaded.pipeline);
   if (isGivenUp(loaded.pipeline, open.run.recorder.run)) halt.halt('abandoned');
+  noteResume(open, reporter);
   try {
     const outcome = await scheduleWaiting(session, open.run, reporter);
     finishRun(open.run, outcome);
@@ -135,7 +159,10 @@ const noteResume = ({ run, resumedAt }: OpenTicket, reporter: Reporter): void =>
   const { recorder, pipeline, ticket } = run;
   const { done } = recorder.tracker;
   if (resumedAt === 0 || done >= pipeline.targets.length) return;
-  reporter.note(ticket, `resuming at journal line ${resumedAt}: ${done} of ${pipeline.targets.length} targets are done and reused`);
+  reporter.note(
+    ticket,
+    `resuming at journal line ${resumedAt}: ${done} of ${pipeline.targets.length} targets are done and reused`,
+  );
 };
 
 const linkedHalt = (all: Halt): Halt => {
@@ -149,7 +176,11 @@ const linkedHalt = (all: Halt): Halt => {
 };
 
 /** With `--wait`, a provider's limit is slept through, by the wall clock, until it resets or a signal comes. */
-const scheduleWaiting = async (session: Session, run: TicketRun, reporter: Reporter): Promise<SchedulerOutcome> => {
+const scheduleWaiting = async (
+  session: Session,
+  run: TicketRun,
+  reporter: Reporter,
+): Promise<SchedulerOutcome> => {
   for (;;) {
     const outcome = await schedule(session, run, reporter);
     const until = flagSet(session, 'wait') ? pausedUntil(run) : undefined;
@@ -187,7 +218,11 @@ const schedule = (session: Session, run: TicketRun, reporter: Reporter): Promise
     onJudged: (target, freshness) => {
       const reason = reasonOf(freshness);
       if (reason !== undefined) run.reasons.set(target.name, reason);
-      if (freshness.kind === 'held') reporter.note(run.ticket, `${target.name} is held${target.latch ? ' by its latch' : ''}: ${freshness.reason}`);
+      if (freshness.kind === 'held')
+        reporter.note(
+          run.ticket,
+          `${target.name} is held${target.latch ? ' by its latch' : ''}: ${freshness.reason}`,
+        );
     },
     ...(until === undefined ? {} : { until }),
   });
@@ -226,7 +261,9 @@ const failureOf = (run: TicketRun): Failure | undefined => {
       kind: kind in EXIT_CODE ? (kind as FailureKind) : 'target-failed',
       message,
       where: name,
-      next: next ?? `\`orchestrate logs --ticket ${run.ticket} ${name}\`, then \`orchestrate run --ticket ${run.ticket}\` tries again`,
+      next:
+        next ??
+        `\`orchestrate logs --ticket ${run.ticket} ${name}\`, then \`orchestrate run --ticket ${run.ticket}\` tries again`,
     };
   }
   return undefined;

@@ -47,7 +47,12 @@ export const openSession = (
   for (const directory of request.directories) {
     cwd = resolve(cwd, directory);
     if (!existsSync(cwd)) {
-      throw new Problem({ kind: 'usage', message: `\`-C ${directory}\`: there is no such folder`, where: cwd, next: 'name a folder of the repository' });
+      throw new Problem({
+        kind: 'usage',
+        message: `\`-C ${directory}\`: there is no such folder`,
+        where: cwd,
+        next: 'name a folder of the repository',
+      });
     }
   }
   return { io, request, cwd, home: orchestrateHome(io.env), ...world };
@@ -63,8 +68,14 @@ export const flagSet = (session: Session, name: string): boolean => session.requ
 /** @throws `Problem` `usage` unless exactly one ticket was named, with an allowed id */
 export const oneTicket = (session: Session): string => {
   const [first, second] = session.request.tickets;
-  if (first === undefined) throw new Problem({ kind: 'usage', message: 'no ticket was named', next: 'add `--ticket ID`' });
-  if (second !== undefined) throw new Problem({ kind: 'usage', message: 'only one ticket can be named here', next: 'call the command once for each' });
+  if (first === undefined)
+    throw new Problem({ kind: 'usage', message: 'no ticket was named', next: 'add `--ticket ID`' });
+  if (second !== undefined)
+    throw new Problem({
+      kind: 'usage',
+      message: 'only one ticket can be named here',
+      next: 'call the command once for each',
+    });
   return requireTicketId(first);
 };
 
@@ -94,7 +105,14 @@ export const existingRun = (session: Session, paths: RepositoryPaths, ticket: st
  */
 export const refuseLinks = (paths: RepositoryPaths, directory: RunDirectory): void => {
   // From the outside in, so that each is looked at through folders only.
-  const folders = [stateFolder(paths.mainRoot), directory.path, directory.state, directory.children, directory.artifacts, directory.inbox];
+  const folders = [
+    stateFolder(paths.mainRoot),
+    directory.path,
+    directory.state,
+    directory.children,
+    directory.artifacts,
+    directory.inbox,
+  ];
   for (const path of [...folders, directory.journal]) {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat?.isSymbolicLink() === true) {
@@ -106,11 +124,17 @@ export const refuseLinks = (paths: RepositoryPaths, directory: RunDirectory): vo
       });
     }
     if (stat === undefined || path === directory.journal || stat.isDirectory()) continue;
-    throw new Problem({ kind: 'not-writable', message: 'something that is no folder is in the way of the state directory', where: path, next: 'move it away' });
+    throw new Problem({
+      kind: 'not-writable',
+      message: 'something that is no folder is in the way of the state directory',
+      where: path,
+      next: 'move it away',
+    });
   }
 };
 
-export const bootRun = (session: Session, directory: RunDirectory): Booted => boot(directory, sealKey(session.home));
+export const bootRun = (session: Session, directory: RunDirectory): Booted =>
+  boot(directory, sealKey(session.home));
 
 /** How a pipeline file is named in the record: relative inside the repository, so that a moved checkout still finds it. */
 export const recordedPath = (paths: RepositoryPaths, packageRoot: string, file: string): string => {
@@ -119,9 +143,14 @@ export const recordedPath = (paths: RepositoryPaths, packageRoot: string, file: 
 };
 
 /** The pipeline that was asked for, else the one that the run was started with, else the repository's, else the built-in one. */
-export const pipelineFor = async (session: Session, paths: RepositoryPaths, recorded?: string): Promise<Loaded> => {
+export const pipelineFor = async (
+  session: Session,
+  paths: RepositoryPaths,
+  recorded?: string,
+): Promise<Loaded> => {
   const asked = flagText(session, 'file');
-  const file = asked === undefined ? fromRecord(paths, session.packageRoot, recorded) : resolve(session.cwd, asked);
+  const file =
+    asked === undefined ? fromRecord(paths, session.packageRoot, recorded) : resolve(session.cwd, asked);
   return loadPipeline({
     root: paths.mainRoot,
     packageRoot: session.packageRoot,
@@ -132,7 +161,11 @@ export const pipelineFor = async (session: Session, paths: RepositoryPaths, reco
 
 export const recordedFile = (booted: Booted): string | undefined => booted.run.opened?.pipeline.file;
 
-const fromRecord = (paths: RepositoryPaths, packageRoot: string, recorded: string | undefined): string | undefined => {
+const fromRecord = (
+  paths: RepositoryPaths,
+  packageRoot: string,
+  recorded: string | undefined,
+): string | undefined => {
   if (recorded === undefined) return undefined;
   if (recorded === 'builtin') return join(packageRoot, 'targets.yaml');
   return isAbsolute(recorded) ? recorded : join(paths.mainRoot, recorded);

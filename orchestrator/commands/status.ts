@@ -9,21 +9,38 @@ import { runDirectory, ticketsWithRuns, type RunDirectory } from '../state/run-d
 import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
 import { painter, table, type Painter } from './paint.js';
-import { bootRun, existingRun, flagSet, oneTicket, pipelineFor, recordedFile, repositoryOf, type Session } from './session.js';
+import {
+  bootRun,
+  existingRun,
+  flagSet,
+  oneTicket,
+  pipelineFor,
+  recordedFile,
+  repositoryOf,
+  type Session,
+} from './session.js';
 
 /** Identity of a child's process, as its reaper wrote it; `undefined` when it has not (yet). */
-export const childIdentity = (directory: RunDirectory) => (child: string): ProcessIdentity | undefined => {
-  const path = join(directory.child(child), 'proc.json');
-  if (!existsSync(path)) return undefined;
-  try {
-    const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<ProcessIdentity>;
-    return typeof value.pid === 'number' && typeof value.startTime === 'string' ? (value as ProcessIdentity) : undefined;
-  } catch {
-    return undefined;
-  }
-};
+export const childIdentity =
+  (directory: RunDirectory) =>
+  (child: string): ProcessIdentity | undefined => {
+    const path = join(directory.child(child), 'proc.json');
+    if (!existsSync(path)) return undefined;
+    try {
+      const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<ProcessIdentity>;
+      return typeof value.pid === 'number' && typeof value.startTime === 'string'
+        ? (value as ProcessIdentity)
+        : undefined;
+    } catch {
+      return undefined;
+    }
+  };
 
-export const viewOf = async (session: Session, paths: RepositoryPaths, directory: RunDirectory): Promise<StatusView> => {
+export const viewOf = async (
+  session: Session,
+  paths: RepositoryPaths,
+  directory: RunDirectory,
+): Promise<StatusView> => {
   const booted = bootRun(session, directory);
   const { pipeline } = await pipelineFor(session, paths, recordedFile(booted));
   const view = statusView({
@@ -35,18 +52,27 @@ export const viewOf = async (session: Session, paths: RepositoryPaths, directory
     identityOf: childIdentity(directory),
   });
   if (view.waitingFor === null) return view;
-  return { ...view, waitingFor: { ...view.waitingFor, command: fromHere(session.request.directories, view.waitingFor.command) } };
+  return {
+    ...view,
+    waitingFor: {
+      ...view.waitingFor,
+      command: fromHere(session.request.directories, view.waitingFor.command),
+    },
+  };
 };
 
 const duration = (ms: number | null): string => {
   if (ms === null) return '';
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const minutes = Math.floor(ms / 60_000);
-  return minutes < 60 ? `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60
+    ? `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 };
 
 const tokens = ({ inputTokens, outputTokens, costUsd }: TargetView['usage']): string => {
-  const count = inputTokens === null && outputTokens === null ? '' : `${(inputTokens ?? 0) + (outputTokens ?? 0)} tokens`;
+  const count =
+    inputTokens === null && outputTokens === null ? '' : `${(inputTokens ?? 0) + (outputTokens ?? 0)} tokens`;
   return costUsd === null ? count : `${count} $${costUsd.toFixed(2)}`;
 };
 
@@ -83,7 +109,9 @@ export const statusText = (view: StatusView, paint: Painter): string => {
   return (
     `ticket ${view.ticket}  ${paint.byState(view.state)}  pipeline ${view.pipeline}, epoch ${view.epoch}\n` +
     `${targetRows(view, paint)}\n${waiting}` +
-    view.pipelineChanges.map((change) => `changed since epoch ${view.epoch} was opened: ${changeLine(change)}\n`).join('') +
+    view.pipelineChanges
+      .map((change) => `changed since epoch ${view.epoch} was opened: ${changeLine(change)}\n`)
+      .join('') +
     `context: state ≈ ${bootTokens} tokens, ${forks} forks, workers used ${used} tokens\n`
   );
 };
@@ -116,14 +144,24 @@ const allRuns = async (session: Session, paths: RepositoryPaths): Promise<number
   const paint = painter(session.io, 'stdout');
   const rows = views.map((view) => {
     const done = view.targets.filter(({ status: state }) => state === 'done').length;
-    return [view.ticket, paint.byState(view.state), `${done}/${view.targets.length} targets`, view.pipeline, view.waitingFor?.command ?? ''];
+    return [
+      view.ticket,
+      paint.byState(view.state),
+      `${done}/${view.targets.length} targets`,
+      view.pipeline,
+      view.waitingFor?.command ?? '',
+    ];
   });
   session.io.stdout(`${table(rows)}\n`);
   return 0;
 };
 
 /** Redraws when the journal grows; ends when the run is at rest, or by a signal. */
-const watchRun = async (session: Session, paths: RepositoryPaths, directory: RunDirectory): Promise<number> => {
+const watchRun = async (
+  session: Session,
+  paths: RepositoryPaths,
+  directory: RunDirectory,
+): Promise<number> => {
   const { io } = session;
   let interrupted = false;
   let wake = (): void => undefined;
@@ -136,7 +174,8 @@ const watchRun = async (session: Session, paths: RepositoryPaths, directory: Run
     for (;;) {
       const view = await viewOf(session, paths, directory);
       if (session.request.json) printJson(io, view);
-      else io.stdout(`${io.stdoutIsTty ? '\u001B[2J\u001B[H' : ''}${statusText(view, painter(io, 'stdout'))}`);
+      else
+        io.stdout(`${io.stdoutIsTty ? '\u001B[2J\u001B[H' : ''}${statusText(view, painter(io, 'stdout'))}`);
       if (interrupted) return 130;
       if (view.state !== 'running') return 0;
       await new Promise<void>((resolve) => {

@@ -34,7 +34,9 @@ export const stop = async (session: Session): Promise<number> => {
   if (session.request.json) {
     printJson(session.io, { ticket, holder: holder?.pid ?? null, ended: report.ended, left });
   } else if (left.length > 0) {
-    session.io.stderr(`error: ${left.length} processes of ticket ${ticket} are still there: ${left.map(({ pid }) => pid).join(', ')}\n`);
+    session.io.stderr(
+      `error: ${left.length} processes of ticket ${ticket} are still there: ${left.map(({ pid }) => pid).join(', ')}\n`,
+    );
   } else {
     const ended = holder === undefined ? 'no process was running it' : `process ${holder.pid} has ended`;
     session.io.stdout(`ticket ${ticket} is stopped: ${ended}; no child of it is left\n`);
@@ -94,7 +96,9 @@ const endChildren = async (session: Session, directory: RunDirectory): Promise<S
   const reports = await Promise.all(
     alive.map(async (name) => {
       const found = reattach(directory.child(name));
-      return found.kind === 'child' ? found.handle.stop(`stop by ${session.io.env['USER'] ?? 'a person'}`) : { ended: 0, left: [] };
+      return found.kind === 'child'
+        ? found.handle.stop(`stop by ${session.io.env['USER'] ?? 'a person'}`)
+        : { ended: 0, left: [] };
     }),
   );
   return {
@@ -111,7 +115,11 @@ const recordStop = async (session: Session, directory: RunDirectory, report: Sto
     const booted = boot(directory, key);
     const { pipeline } = await pipelineFor(session, repositoryOf(session), recordedFile(booted));
     const recorder = openRecorder({ directory, key, booted, pipeline, clock: session.clock });
-    recorder.record({ type: 'run.stopped', by: `person ${session.io.env['USER'] ?? 'unknown'}`, left: report.left.length });
+    recorder.record({
+      type: 'run.stopped',
+      by: `person ${session.io.env['USER'] ?? 'unknown'}`,
+      left: report.left.length,
+    });
     recorder.writeNextAction();
     recorder.close();
   } finally {

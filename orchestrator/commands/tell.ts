@@ -11,9 +11,18 @@ export const tell = (session: Session): number => {
   const paths = repositoryOf(session);
   const ticket = oneTicket(session);
   const text = (session.request.text ?? '').trim();
-  if (text === '') throw new Problem({ kind: 'usage', message: 'there is nothing to tell', next: `orchestrate tell --ticket ${ticket} "what the next worker must know"` });
+  if (text === '')
+    throw new Problem({
+      kind: 'usage',
+      message: 'there is nothing to tell',
+      next: `orchestrate tell --ticket ${ticket} "what the next worker must know"`,
+    });
   if (Buffer.byteLength(text) > DIRECTIVE_BYTES) {
-    throw new Problem({ kind: 'usage', message: `a directive has at most ${DIRECTIVE_BYTES} bytes`, next: 'put the long text into a file of the repository and name it' });
+    throw new Problem({
+      kind: 'usage',
+      message: `a directive has at most ${DIRECTIVE_BYTES} bytes`,
+      next: 'put the long text into a file of the repository and name it',
+    });
   }
   const directory = existingRun(session, paths, ticket);
   const { id, path, digest } = writeDirective(directory.inbox, `${text}\n`);

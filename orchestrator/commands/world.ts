@@ -25,17 +25,11 @@ export const requireWorld = async (
 ): Promise<void> => {
   const tree = factOf(run, 'tree');
   if (tree === undefined || !isUnfinished(pipeline, run)) return;
-  if (lstatSync(tree, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw refused(
-      tree,
-      `the working tree of ticket \`${run.ticket}\` is gone`,
-      `restore it, or make everything again in a new epoch: \`orchestrate run --ticket ${run.ticket} --rebuild ${ticketTarget(pipeline)}\``,
-    );
-  }
+  requireTree(run, pipeline);
   const commit = factOf(run, 'commit');
   const branch = factOf(run, 'branch');
   if (commit === undefined || branch === undefined || commit === factOf(run, 'base')) return;
-  const { branchHead } = await import('../effects/git-workspace.js');
+  const { branchHead } = await import('../effects/repository-facts.js');
   const head = await branchHead(session.io.env, paths, branch);
   if (head === commit) return;
   throw refused(
@@ -47,5 +41,17 @@ export const requireWorld = async (
   );
 };
 
+/** @throws `Problem` `record-refused` when the ticket had a tree and it is gone */
+export const requireTree = (run: RunState, pipeline: Pipeline): void => {
+  const tree = factOf(run, 'tree');
+  if (tree === undefined || lstatSync(tree, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  throw refused(
+    tree,
+    `the working tree of ticket \`${run.ticket}\` is gone`,
+    `restore it, or make everything again in a new epoch: \`orchestrate run --ticket ${run.ticket} --rebuild ${ticketTarget(pipeline)}\``,
+  );
+};
+
 const ticketTarget = (pipeline: Pipeline): string =>
-  pipeline.targets.find(({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket')?.name ?? 'ticket';
+  pipeline.targets.find(({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket')?.name ??
+  'ticket';

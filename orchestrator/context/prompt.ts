@@ -38,7 +38,9 @@ const section = (title: string, body: string | undefined): string[] =>
   body === undefined || body === '' ? [] : [`# ${title}\n`, body, ''];
 
 const assignmentLines = (parts: PromptParts): string => {
-  const lines = Object.entries(parts.assignment).map(([key, value]) => `${key}: ${oneLine(String(value), 4_096)}`);
+  const lines = Object.entries(parts.assignment).map(
+    ([key, value]) => `${key}: ${oneLine(String(value), 4_096)}`,
+  );
   const { review } = parts;
   if (review !== undefined) {
     lines.push(`diff: ${review.diff}`, `nonce: ${review.nonce}`);
@@ -60,8 +62,14 @@ export const buildPrompt = (parts: PromptParts): string => {
     ...section('Ticket', quote(parts.ticket)),
     ...section('Approved plan', parts.plan === undefined ? undefined : quote(parts.plan)),
     ...section('Feedback of earlier attempts', quotedList(parts.feedback)),
-    ...section('Directives from a person', quotedList(parts.directives.map(({ id, text }) => `${id}: ${text}`))),
-    ...section('Notes that may be read', quotedList(parts.notes.map(({ path, title }) => `${path} – ${title}`))),
+    ...section(
+      'Directives from a person',
+      quotedList(parts.directives.map(({ id, text }) => `${id}: ${text}`)),
+    ),
+    ...section(
+      'Notes that may be read',
+      quotedList(parts.notes.map(({ path, title }) => `${path} – ${title}`)),
+    ),
     ...section('Scars of earlier tickets', quotedList(parts.scars)),
     '# State, 00 to 99\n',
     ...parts.documents.map(({ name, text }) => `## ${oneLine(name)}\n\n${quote(text)}\n`),

@@ -31,7 +31,10 @@ export const runCheckGate = (run: TicketRun, target: Target, gate: CheckGate): P
       }),
       timeoutMs: gate.timeoutMs,
       signal: run.abort.signal,
-      outputFile: join(run.recorder.directory.child(context.child ?? ''), `check-${gate.name}.${context.gate}.log`),
+      outputFile: join(
+        run.recorder.directory.child(context.child ?? ''),
+        `check-${gate.name}.${context.gate}.log`,
+      ),
     });
     if (cleanRoom !== undefined) await (await run.workspace()).removeCheckout(cleanRoom);
     return recordCheck(run, target, gate, result);
@@ -49,7 +52,11 @@ const recordCheck = (run: TicketRun, target: Target, gate: CheckGate, result: Ch
   };
   if (policy.kind === 'succeeded') {
     run.recorder.record({
-      ...gateEvent(run, target, gate, { outcome: 'passed', digest, detail: [`exit status 0, output ${result.outputDigest}`] }),
+      ...gateEvent(run, target, gate, {
+        outcome: 'passed',
+        digest,
+        detail: [`exit status 0, output ${result.outputDigest}`],
+      }),
       ...facts,
     });
     return MOVED;
@@ -60,6 +67,9 @@ const recordCheck = (run: TicketRun, target: Target, gate: CheckGate, result: Ch
     canRetry: true,
     summary: result.tail,
   };
-  run.recorder.record({ ...gateEvent(run, target, gate, { failure, digest, detail: result.tail }), ...facts });
+  run.recorder.record({
+    ...gateEvent(run, target, gate, { failure, digest, detail: result.tail }),
+    ...facts,
+  });
   return recordFailure(run, target, failure);
 };

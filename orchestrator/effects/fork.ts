@@ -58,7 +58,11 @@ export const commonVariables = (run: TicketRun, target: Target, attempt: number)
 });
 
 /** Forks a plain command: any program, judged by its exit status and its outputs. */
-export const startCommand = (run: TicketRun, target: Target, argv: readonly string[]): Promise<EffectResult> =>
+export const startCommand = (
+  run: TicketRun,
+  target: Target,
+  argv: readonly string[],
+): Promise<EffectResult> =>
   run.limit(async () => {
     if (run.halt.halted()) return HALTED;
     run.recorder.writeNextAction();
@@ -169,12 +173,29 @@ export const recordEnd = (
       run.halt.halt('paused');
       return MOVED;
     case 'interrupted':
-      run.recorder.record({ type: 'target.failed', ...at, kind: 'interrupted', message: policy.message, retry: true, end });
+      run.recorder.record({
+        type: 'target.failed',
+        ...at,
+        kind: 'interrupted',
+        message: policy.message,
+        retry: true,
+        end,
+      });
       return run.halt.halted() ? HALTED : MOVED;
     case 'retry':
-      return recordFailure(run, target, { kind: policy.failure, message: policy.message, canRetry: true, summary });
+      return recordFailure(run, target, {
+        kind: policy.failure,
+        message: policy.message,
+        canRetry: true,
+        summary,
+      });
     case 'fail':
-      return recordFailure(run, target, { kind: policy.failure, message: policy.message, next: policy.next, canRetry: false, summary });
+      return recordFailure(run, target, {
+        kind: policy.failure,
+        message: policy.message,
+        next: policy.next,
+        canRetry: false,
+        summary,
+      });
   }
 };
-

@@ -48,10 +48,12 @@ export const freezeReview = async (
 ): Promise<Frozen | { readonly failure: FailureFacts }> => {
   const receipt = reviewedReceipt(run, target);
   if (receipt === undefined) {
-    return { failure: { kind: 'evidence-refused', message: 'there is no sealed diff to review', canRetry: false } };
+    return {
+      failure: { kind: 'evidence-refused', message: 'there is no sealed diff to review', canRetry: false },
+    };
   }
   const workspace = await run.workspace();
-  const now = await workspace.snapshot();
+  const now = await workspace.snapshot('compare');
   if (!now.ok) return { failure: { ...now.failure, canRetry: false } };
   if (receiptState(receipt, now.value.receipt) !== 'current') {
     return {
@@ -69,9 +71,16 @@ export const freezeReview = async (
   if (!made.ok) return { failure: { ...made.failure, canRetry: true } };
   const pagesFolder = join(folder, 'pages');
   rmSync(pagesFolder, { recursive: true, force: true });
-  const pages = await workspace.pages(now.value.diffFile, pagesFolder);
+  const diff = join(run.recorder.directory.artifacts, 'branch.diff');
+  const pages = await workspace.pages(diff, pagesFolder);
   if (pages.some(({ digest }, index) => digest !== receipt.pages[index])) {
-    return { failure: { kind: 'evidence-refused', message: 'the pages of the diff are not the sealed ones', canRetry: false } };
+    return {
+      failure: {
+        kind: 'evidence-refused',
+        message: 'the pages of the diff are not the sealed ones',
+        canRetry: false,
+      },
+    };
   }
-  return { receipt, checkout, diff: now.value.diffFile, pages };
+  return { receipt, checkout, diff, pages };
 };

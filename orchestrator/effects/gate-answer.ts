@@ -12,7 +12,11 @@ export interface GateReply {
 }
 
 /** A gate that stays shut, and the failure that this means. */
-export type Refusal = { readonly failure: FailureFacts; readonly digest: Digest; readonly detail: readonly string[] };
+export type Refusal = {
+  readonly failure: FailureFacts;
+  readonly digest: Digest;
+  readonly detail: readonly string[];
+};
 
 /** Records a gate's answer, and the failure that a refusal means. */
 export const answer = (
@@ -47,6 +51,7 @@ export const gateEvent = (
 /** What a gate of this target is asked about: the plan's bytes, the diff's, or whatever was sealed. */
 export const subjectDigest = (run: TicketRun, target: Target): Digest => {
   const { artifacts, receipt } = stateOf(run, target).context;
-  if (target.makes === 'plan') return artifacts?.find(({ path }) => path === 'plan.md')?.digest ?? digestOfValue([]);
+  if (target.makes === 'plan')
+    return artifacts?.find(({ path }) => path === 'plan.md')?.digest ?? digestOfValue([]);
   return receipt === undefined ? digestOfValue(artifacts ?? []) : digestOfValue(receipt);
 };

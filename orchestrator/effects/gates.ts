@@ -13,7 +13,7 @@ import { judgeReview } from './verdict-gate.js';
 export const askGate = async (run: TicketRun, target: Target, gate: Gate): Promise<EffectResult> => {
   switch (gate.kind) {
     case 'not-empty':
-      return answer(run, target, gate, await notEmpty(run, target));
+      return answer(run, target, gate, notEmpty(run, target));
     case 'blast-radius':
       return answer(run, target, gate, await blastRadius(run, target));
     case 'check':
@@ -30,7 +30,8 @@ const notEmpty = (run: TicketRun, target: Target): GateReply | Refusal => {
   const digest = subjectDigest(run, target);
   const files = receipt?.files ?? 0;
   if (files > 0) return { outcome: 'passed', digest, detail: [`${files} files differ from the base`] };
-  if (status === 'no-change') return { outcome: 'passed', digest, detail: ['nothing differs, and the worker said `no-change`'] };
+  if (status === 'no-change')
+    return { outcome: 'passed', digest, detail: ['nothing differs, and the worker said `no-change`'] };
   const message = 'the diff is empty, but the worker did not say `no-change`';
   return { failure: { kind: 'worker-failed', message, canRetry: true }, digest, detail: [message] };
 };
@@ -40,7 +41,8 @@ const blastRadius = async (run: TicketRun, target: Target): Promise<GateReply | 
   const plan = sealedPlan(run);
   const changed = await sealedChange(run, target);
   if (plan === undefined || typeof changed === 'string') {
-    const message = typeof changed === 'string' ? changed : 'there is no approved plan to hold the diff against';
+    const message =
+      typeof changed === 'string' ? changed : 'there is no approved plan to hold the diff against';
     return { failure: { kind: 'evidence-refused', message, canRetry: false }, digest, detail: [message] };
   }
   const { paths } = changed;
@@ -48,7 +50,11 @@ const blastRadius = async (run: TicketRun, target: Target): Promise<GateReply | 
   const outside = outsideOf(paths, plan.promise.paths);
   const objections = policy === undefined ? [] : policyObjections(policy, { kind: 'diff', ...changed });
   if (outside.length === 0 && objections.length === 0) {
-    return { outcome: 'passed', digest, detail: [`${paths.length} paths are inside ${plan.promise.paths.join(', ')}`] };
+    return {
+      outcome: 'passed',
+      digest,
+      detail: [`${paths.length} paths are inside ${plan.promise.paths.join(', ')}`],
+    };
   }
   const detail = [...outside.map((path) => `outside the blast radius: ${path}`), ...objections];
   return {
@@ -70,7 +76,8 @@ const approval = async (
 ): Promise<EffectResult> => {
   const digest = subjectDigest(run, target);
   const objections = gate.by === 'policy' ? policyObjections(gate.policy, await policyCase(run, target)) : [];
-  const detail = gate.by === 'policy' ? objections.map((objection) => `the policy does not approve: ${objection}`) : [];
+  const detail =
+    gate.by === 'policy' ? objections.map((objection) => `the policy does not approve: ${objection}`) : [];
   const planProblem = unreadablePlan(run, target);
   if (planProblem !== undefined) return recordFailure(run, target, planProblem);
   if (gate.by === 'policy' && objections.length === 0) {
@@ -90,7 +97,11 @@ const approval = async (
 /** A plan that promises nothing is not put before a person. */
 const unreadablePlan = (run: TicketRun, target: Target): FailureFacts | undefined =>
   target.makes === 'plan' && sealedPlan(run) === undefined
-    ? { kind: 'worker-failed', message: 'plan.md has no front matter with `paths:` (the blast radius) followed by a plan', canRetry: true }
+    ? {
+        kind: 'worker-failed',
+        message: 'plan.md has no front matter with `paths:` (the blast radius) followed by a plan',
+        canRetry: true,
+      }
     : undefined;
 
 const policyCase = async (run: TicketRun, target: Target): Promise<PolicyCase> => {
@@ -98,7 +109,9 @@ const policyCase = async (run: TicketRun, target: Target): Promise<PolicyCase> =
     return { kind: 'plan', plan: sealedPlan(run)?.promise ?? { paths: ['/'], body: '' } };
   }
   const changed = await sealedChange(run, target);
-  return typeof changed === 'string' ? { kind: 'diff', paths: [changed], files: 0, lines: 0 } : { kind: 'diff', ...changed };
+  return typeof changed === 'string'
+    ? { kind: 'diff', paths: [changed], files: 0, lines: 0 }
+    : { kind: 'diff', ...changed };
 };
 
 interface Change {
@@ -121,7 +134,11 @@ export const askPerson = async (run: TicketRun, target: Target): Promise<EffectR
   const { context } = stateOf(run, target);
   const digest = context.waitingFor?.digest;
   if (run.ask === undefined || digest === undefined || run.halt.halted()) return HALTED;
-  const given = await run.ask({ target: target.name, digest, text: approvalText(run.recorder.directory, target, context) });
+  const given = await run.ask({
+    target: target.name,
+    digest,
+    text: approvalText(run.recorder.directory, target, context),
+  });
   if (given === undefined) return HALTED;
   run.recorder.record({
     type: 'approval.answered',

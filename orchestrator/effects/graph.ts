@@ -5,6 +5,9 @@ export const targetsBetween = (pipeline: Pipeline, from: string, to: string): st
   const below = new Set([from]);
   for (const { name, needs } of pipeline.targets) if (needs.some((need) => below.has(need))) below.add(name);
   const above = new Set([to]);
-  for (const { name, needs } of pipeline.targets.toReversed()) if (above.has(name)) for (const need of needs) above.add(need);
-  return pipeline.targets.map(({ name }) => name).filter((name) => name !== from && below.has(name) && above.has(name));
+  for (const { name, needs } of pipeline.targets.toReversed())
+    if (above.has(name)) for (const need of needs) above.add(need);
+  return pipeline.targets
+    .map(({ name }) => name)
+    .filter((name) => name !== from && below.has(name) && above.has(name));
 };

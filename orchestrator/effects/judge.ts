@@ -41,7 +41,8 @@ const changedArtifact = (run: TicketRun, target: Target): FailureFacts | undefin
   if (target.makes !== 'plan') return undefined;
   const sealed = stateOf(run, target).context.artifacts?.find(({ path }) => path === 'plan.md');
   const path = join(run.recorder.directory.artifacts, 'plan.md');
-  if (sealed === undefined || (existsSync(path) && digestOf(readFileSync(path)) === sealed.digest)) return undefined;
+  if (sealed === undefined || (existsSync(path) && digestOf(readFileSync(path)) === sealed.digest))
+    return undefined;
   return {
     kind: 'evidence-refused',
     message: '`artifacts/plan.md` is not the plan that was sealed',
@@ -54,7 +55,9 @@ const changedArtifact = (run: TicketRun, target: Target): FailureFacts | undefin
 const changedOutput = (run: TicketRun, target: Target): FailureFacts | undefined => {
   if (!target.gates.some(({ kind }) => kind === 'approval')) return undefined;
   const made = stateOf(run, target).context.artifacts ?? [];
-  const changed = made.find(({ path, digest }) => target.outputs.includes(path) && (run.files.digest(path) ?? ABSENT) !== digest);
+  const changed = made.find(
+    ({ path, digest }) => target.outputs.includes(path) && (run.files.digest(path) ?? ABSENT) !== digest,
+  );
   if (changed === undefined) return undefined;
   return {
     kind: 'evidence-refused',

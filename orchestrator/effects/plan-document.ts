@@ -12,7 +12,9 @@ import { stateOf, type TicketRun } from './ticket-run.js';
  * The sealed plan, if there is one. The bytes on the disk must be the sealed ones: a plan that was widened after its
  * approval would widen what a diff may touch.
  */
-export const sealedPlan = (run: TicketRun): { readonly text: string; readonly promise: PlanPromise } | undefined => {
+export const sealedPlan = (
+  run: TicketRun,
+): { readonly text: string; readonly promise: PlanPromise } | undefined => {
   const path = join(run.recorder.directory.artifacts, 'plan.md');
   const sealed = run.pipeline.targets
     .filter(({ makes }) => makes === 'plan')

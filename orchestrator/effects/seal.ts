@@ -58,13 +58,15 @@ const sealNotes = (run: TicketRun, target: Target): DocumentPointer[] => {
     .filter((name) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.md$/.test(name))
     .toSorted()
     .slice(0, MOST_NOTES)
-    .map((name) => copySealed(join(from, name), join(to, `${target.name}-${name}`), `notes/${target.name}-${name}`))
+    .map((name) =>
+      copySealed(join(from, name), join(to, `${target.name}-${name}`), `notes/${target.name}-${name}`),
+    )
     .filter((sealed) => typeof sealed !== 'string');
 };
 
 const sealDiff = async (run: TicketRun, target: Target): Promise<SealResult> => {
   const workspace = await run.workspace();
-  const snapshot = await workspace.snapshot();
+  const snapshot = await workspace.snapshot('seal');
   if (!snapshot.ok) return { failure: { ...snapshot.failure, canRetry: false } };
   const { receipt, diffFile } = snapshot.value;
   const pages = await workspace.pages(diffFile, join(run.recorder.directory.artifacts, 'pages'));
@@ -81,7 +83,8 @@ const planDigest = (run: TicketRun): { readonly plan?: Receipt['plan'] & string 
 
 const sealFiles = (run: TicketRun, target: Target): SealResult => {
   const missing = target.outputs.filter((path) => run.files.digest(path) === undefined);
-  if (missing.length > 0) return failure(`it did not make ${missing.map((path) => `\`${path}\``).join(', ')}`);
+  if (missing.length > 0)
+    return failure(`it did not make ${missing.map((path) => `\`${path}\``).join(', ')}`);
   const artifacts = target.outputs.map((path) => ({ path, digest: run.files.digest(path) ?? ABSENT }));
   return { artifacts: [...artifacts, ...sealNotes(run, target)] };
 };
@@ -109,4 +112,3 @@ const sealedNotesOnly = (run: TicketRun, target: Target): SealResult => {
   const nothing = artifacts.length === 0 && stateOf(run, target).context.status !== 'no-change';
   return nothing ? failure('it wrote no note in out/notes and did not say `no-change`') : { artifacts };
 };
-

@@ -8,7 +8,8 @@ import { HALTED, MOVED, recordFailure, stateOf, type TicketRun } from './ticket-
 /** `when:` names labels that this ticket does not have: the target is done at once, with that reason. */
 const leftOut = (run: TicketRun, target: Target): EffectResult | undefined => {
   const labels = factOf(run.recorder.run, 'ticket')?.labels ?? [];
-  if (target.whenLabels === undefined || target.whenLabels.some((label) => labels.includes(label))) return undefined;
+  if (target.whenLabels === undefined || target.whenLabels.some((label) => labels.includes(label)))
+    return undefined;
   const reason = `left out: the ticket is not labelled ${target.whenLabels.join(' or ')}`;
   if (stateOf(run, target).value !== 'running') recordStart(run, target, { forks: false, reason });
   const { attempt } = stateOf(run, target).context;
@@ -66,7 +67,10 @@ export const effectsOf = (run: TicketRun): Effects => {
     pending: startEffect,
     running: goOn(run),
     gating: async (target) => (await import('./judge.js')).judge(run, target),
-    waiting: run.ask === undefined ? undefined : async (target) => (await import('./gates.js')).askPerson(run, target),
+    waiting:
+      run.ask === undefined
+        ? undefined
+        : async (target) => (await import('./gates.js')).askPerson(run, target),
     failed: again,
     paused: again,
     // Up to date by its state, out of date by its inputs: it is made again.

@@ -74,7 +74,8 @@ export interface TicketRun {
 export const MOVED: EffectResult = { kind: 'moved' };
 export const HALTED: EffectResult = { kind: 'halted' };
 
-export const stateOf = (run: TicketRun, target: Target): TargetState => targetState(run.recorder.run, target.name);
+export const stateOf = (run: TicketRun, target: Target): TargetState =>
+  targetState(run.recorder.run, target.name);
 
 /** Folder that commands run in and that paths of the pipeline are relative to: the worker's tree, where there is one. */
 export const workFolder = (run: TicketRun): string => factOf(run.recorder.run, 'tree') ?? run.paths.mainRoot;
@@ -117,6 +118,9 @@ export const recordFailure = (run: TicketRun, target: Target, facts: FailureFact
 };
 
 const nextStep = ({ next, canRetry }: FailureFacts, isBroken: boolean): { readonly next?: string } => {
-  if (canRetry && isBroken) return { next: `it failed ${CIRCUIT_BREAKER} times in a row in the same way; change something before you run it again` };
+  if (canRetry && isBroken)
+    return {
+      next: `it failed ${CIRCUIT_BREAKER} times in a row in the same way; change something before you run it again`,
+    };
   return next === undefined ? {} : { next };
 };

@@ -14,15 +14,23 @@ import { MOVED, recordFailure, stateOf, type TicketRun } from './ticket-run.js';
 export const judgeReview = async (run: TicketRun, target: Target): Promise<EffectResult> => {
   const { context } = stateOf(run, target);
   const workspace = await run.workspace();
-  const snapshot = await workspace.snapshot();
+  const snapshot = await workspace.snapshot('compare');
   const current = snapshot.ok ? snapshot.value.receipt : undefined;
   const reviewed = context.receipt;
   const verdict =
-    context.verdict === undefined ? undefined : { ...context.verdict, nonce: digestOf(context.verdict.nonce) };
+    context.verdict === undefined
+      ? undefined
+      : { ...context.verdict, nonce: digestOf(context.verdict.nonce) };
   const reply: VerdictAnswer =
     reviewed === undefined
       ? { kind: 'refused', reasons: ['unbindable: no receipt was recorded for this review'] }
-      : judgeVerdict({ verdict, nonce: context.nonce ?? '', pillars: run.pipeline.settings.pillars, reviewed, current });
+      : judgeVerdict({
+          verdict,
+          nonce: context.nonce ?? '',
+          pillars: run.pipeline.settings.pillars,
+          reviewed,
+          current,
+        });
   recordRound(run, target, reply);
   await workspace.removeCheckout(frozenFolder(run, target.name));
   switch (reply.kind) {
@@ -52,7 +60,9 @@ const refused = (run: TicketRun, target: Target, reasons: readonly string[]): Ef
 /** Once for each critic: after a crash between the record and its consequence the round is in 30 already. */
 const recordRound = (run: TicketRun, target: Target, reply: VerdictAnswer): void => {
   const { child } = stateOf(run, target).context;
-  const isRecorded = run.recorder.run.rounds.some((round) => round.target === target.name && round.child === child);
+  const isRecorded = run.recorder.run.rounds.some(
+    (round) => round.target === target.name && round.child === child,
+  );
   if (!isRecorded) run.recorder.record(verdictEvent(run, target, reply));
 };
 

@@ -92,7 +92,9 @@ const failedToFreeze = (
 
 const undelivered = (run: TicketRun): { readonly id: number; readonly text: string }[] => {
   const { directivesRead, directivesDelivered } = run.recorder.run;
-  const wanted = new Set(directivesRead.map(({ id }) => id).filter((id) => !directivesDelivered.includes(id)));
+  const wanted = new Set(
+    directivesRead.map(({ id }) => id).filter((id) => !directivesDelivered.includes(id)),
+  );
   return readDirectives(run.recorder.directory.inbox)
     .filter(({ id }) => wanted.has(id))
     .map(({ id, text }) => ({ id, text }));
@@ -192,7 +194,9 @@ const promptParts = (
       return: paths.returnPath,
     },
     ticket: read(join(directory.artifacts, 'ticket.md')),
-    ...(state.documents['20_plan_approved.md'] === undefined ? {} : { plan: read(join(directory.artifacts, 'plan.md')) }),
+    ...(state.documents['20_plan_approved.md'] === undefined
+      ? {}
+      : { plan: read(join(directory.artifacts, 'plan.md')) }),
     feedback: stateOf(run, target).context.feedback,
     directives: parts.directives,
     notes: knownNotes(directory.artifacts),
@@ -215,7 +219,10 @@ const finishWorker = async (
   status: WaitStatus,
   returnPath: string,
 ): Promise<EffectResult> => {
-  const returned = status.end.kind === 'exited' && status.end.code === 0 ? await readReturn(returnPath, { makes: target.makes }) : undefined;
+  const returned =
+    status.end.kind === 'exited' && status.end.code === 0
+      ? await readReturn(returnPath, { makes: target.makes })
+      : undefined;
   const value = returned?.ok === true ? returned.value : undefined;
   run.recorder.record({
     type: 'child.ended',

@@ -9,6 +9,9 @@ export interface Sealed {
   readonly diffFile: string;
 }
 
+/** `seal` renders the diff into the run's artifacts; `compare` leaves what was sealed there alone. */
+export type SnapshotPurpose = 'seal' | 'compare';
+
 /** What is committed. */
 export interface CommitRequest {
   readonly receipt: Receipt;
@@ -26,7 +29,7 @@ export interface LandingRequest extends CommitRequest {
 export interface Workspace {
   /** Finds the base, makes the private store, and clones the tree. Idempotent. */
   readonly prepare: (ticket: Ticket) => Promise<Facts & { readonly notes: readonly string[] }>;
-  readonly snapshot: () => Promise<Result<Sealed>>;
+  readonly snapshot: (purpose: SnapshotPurpose) => Promise<Result<Sealed>>;
   /** Paths in which the sealed tree of a receipt differs from its base. */
   readonly changedPaths: (receipt: Receipt) => Promise<Result<readonly string[]>>;
   /** A checkout of a tree object, raw bytes, no `.git`. */
@@ -34,7 +37,11 @@ export interface Workspace {
   readonly removeCheckout: (folder: string) => Promise<void>;
   /** Cuts the diff into pages in `folder`. */
   readonly pages: (diffFile: string, folder: string) => Promise<readonly DocumentPointer[]>;
-  readonly commit: (request: CommitRequest) => Promise<Result<{ readonly commit: string; readonly branch: string }>>;
+  readonly commit: (
+    request: CommitRequest,
+  ) => Promise<Result<{ readonly commit: string; readonly branch: string }>>;
   readonly push: (commit: string) => Promise<Result<{ readonly head: string; readonly url: string }>>;
-  readonly land: (request: LandingRequest) => Promise<Result<{ readonly landed: string; readonly how: string }>>;
+  readonly land: (
+    request: LandingRequest,
+  ) => Promise<Result<{ readonly landed: string; readonly how: string }>>;
 }

@@ -86,8 +86,10 @@ const updateRef = async (request: PublishRequest): Promise<Result<{ readonly alr
 /** Empty when the branch does not exist. */
 const currentOf = (request: PublishRequest): Promise<Result<string>> =>
   runForText(request.git, {
-    args: ['for-each-ref', '--format=%(objectname)', `refs/heads/${request.branch}`],
+    // Not `for-each-ref`, which takes `X/…` for `X` as well.
+    args: ['rev-parse', '--verify', '--quiet', `refs/heads/${request.branch}^{commit}`],
     gitDir: request.paths.gitDir,
+    answers: [1],
   });
 
 /** Files that say which branch a worktree holds, during a rebase or bisect too. Source: git's `branch_checked_out`. */

@@ -69,6 +69,22 @@ const failing = {
   ],
 } as const;
 
+const gatingOn = {
+  'work.sealed': { actions: 'keep' },
+  // A policy answers at once, so that no crash can fall between the question and its answer.
+  'approval.answered': { guard: 'isPolicy', actions: 'keep' },
+  'gate.answered': [
+    { guard: 'isAwaiting', target: 'waiting', actions: 'keep' },
+    { guard: 'isPassed', actions: 'keep' },
+    { actions: 'keep' },
+  ],
+  'target.done': { target: 'done', actions: 'keep' },
+  'target.paused': { target: 'paused', actions: 'keep' },
+  ...failing,
+  ...outOfDate,
+  ...canAbandon,
+} as const;
+
 /** Every target begins here; one value is shared by all of them, so that ten thousand waiting targets cost nothing. */
 export const INITIAL: TargetState = {
   value: 'pending',
@@ -99,23 +115,7 @@ const createMachine = () =>
           ...canAbandon,
         },
       },
-      gating: {
-        on: {
-          'work.sealed': { actions: 'keep' },
-          // A policy answers at once, so that no crash can fall between the question and its answer.
-          'approval.answered': { guard: 'isPolicy', actions: 'keep' },
-          'gate.answered': [
-            { guard: 'isAwaiting', target: 'waiting', actions: 'keep' },
-            { guard: 'isPassed', actions: 'keep' },
-            { actions: 'keep' },
-          ],
-          'target.done': { target: 'done', actions: 'keep' },
-          'target.paused': { target: 'paused', actions: 'keep' },
-          ...failing,
-          ...outOfDate,
-          ...canAbandon,
-        },
-      },
+      gating: { on: gatingOn },
       waiting: {
         on: {
           'approval.answered': [

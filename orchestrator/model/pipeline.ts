@@ -77,7 +77,12 @@ export type Makes = 'plan' | 'diff' | 'review' | 'notes' | 'files';
 export type Gate =
   | { readonly kind: 'approval'; readonly by: 'person' }
   | { readonly kind: 'approval'; readonly by: 'policy'; readonly policy: ApprovalPolicy }
-  | { readonly kind: 'check'; readonly name: string; readonly argv: readonly string[]; readonly timeoutMs: number }
+  | {
+      readonly kind: 'check';
+      readonly name: string;
+      readonly argv: readonly string[];
+      readonly timeoutMs: number;
+    }
   | { readonly kind: 'blast-radius' }
   | { readonly kind: 'not-empty' }
   | { readonly kind: 'verdict' };

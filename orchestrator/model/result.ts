@@ -11,8 +11,3 @@ export const fail = (failure: Failure): { readonly ok: false; readonly failure: 
   ok: false,
   failure,
 });
-
-/** Closes an exhaustive switch: a new member that is not handled does not compile. */
-export const unreachable = (value: never): never => {
-  throw new Error(`unreachable: ${JSON.stringify(value)}`);
-};

@@ -27,7 +27,7 @@ export const oneLine = (text: string, limit = 200): string => {
 /** Cut to `limit` code points, the last one being `…` when something was cut. */
 export const cutTo = (text: string, limit: number): string => {
   if (text.length <= limit) return text;
-  const points = [...text];
+  const points = Array.from(text);
   return points.length <= limit ? text : `${points.slice(0, limit - 1).join('')}…`;
 };
 

@@ -137,17 +137,9 @@ export const superviseChild = (child: Supervised): ChildHandle => {
     cancel();
     await ending;
     const leftovers = last.foreign === true ? 0 : await endLeftovers(child, session, last.end);
-    const { stdoutBytes, stderrBytes } = sizeOfLogs(child.dir, child.worker);
-    return {
-      // On disk when it was stopped from another process, or when we died while we ended it.
-      end: cause ?? readStop(child.dir) ?? last.end,
-      identity: child.identity,
-      startedAt: child.startedAt,
-      endedAt: last.endedAt,
-      stdoutBytes,
-      stderrBytes,
-      leftovers,
-    };
+    // On disk when it was stopped from another process, or when we died while we ended it.
+    const reason = cause ?? readStop(child.dir) ?? last.end;
+    return statusOf(child, { end: reason, endedAt: last.endedAt }, leftovers);
   };
   const status = finish();
 
@@ -159,6 +151,19 @@ export const superviseChild = (child: Supervised): ChildHandle => {
       const graceful = end({ kind: 'stopped', by });
       return gone ? graceful : endSession(session, 0);
     },
+  };
+};
+
+const statusOf = (child: Supervised, last: Gone, leftovers: number): WaitStatus => {
+  const { stdoutBytes, stderrBytes } = sizeOfLogs(child.dir, child.worker);
+  return {
+    end: last.end,
+    identity: child.identity,
+    startedAt: child.startedAt,
+    endedAt: last.endedAt,
+    stdoutBytes,
+    stderrBytes,
+    leftovers,
   };
 };
 

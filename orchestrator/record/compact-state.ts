@@ -12,7 +12,9 @@ const SAME = 1;
 /** The commonest reason. */
 const REASON = 'it was never made';
 
-type Row = readonly [name: string, state: TargetState] | readonly [name: string, done: Readonly<Record<string, unknown>>];
+type Row =
+  | readonly [name: string, state: TargetState]
+  | readonly [name: string, done: Readonly<Record<string, unknown>>];
 
 interface Known {
   readonly targets: ReadonlyMap<string, TargetState>;
@@ -25,8 +27,15 @@ const digestFor = (key: string, { targets, stats }: Known): Digest | undefined =
 export const compact = (known: Known): Row[] =>
   [...known.targets].map(([name, state]) => {
     if (state.value !== 'done') return [name, state];
-    const { failures: _failures, feedback: _feedback, summary, reason, inputs, ...rest } = state.context;
-    const same = Object.entries(inputs ?? {}).map(([key, digest]) => [key, digestFor(key, known) === digest ? SAME : digest]);
+    const { summary, reason, inputs, ...others } = state.context;
+    // Both are always empty here: `target.done` makes them so.
+    const rest: Record<string, unknown> = { ...others };
+    delete rest['failures'];
+    delete rest['feedback'];
+    const same = Object.entries(inputs ?? {}).map(([key, digest]) => [
+      key,
+      digestFor(key, known) === digest ? SAME : digest,
+    ]);
     return [
       name,
       {
@@ -44,7 +53,8 @@ export const expand = (rows: readonly Row[], stats: Known['stats']): Map<string,
   for (const [name, row] of rows) targets.set(name, 'value' in row ? (row as TargetState) : doneState(row));
   const known = { targets, stats };
   for (const { value, context } of targets.values()) {
-    if (value === 'done' && context.inputs !== undefined) fillInputs(context.inputs as Record<string, unknown>, known);
+    if (value === 'done' && context.inputs !== undefined)
+      fillInputs(context.inputs as Record<string, unknown>, known);
   }
   return targets;
 };

@@ -101,7 +101,8 @@ const nextOf = (pipeline: Pipeline, run: RunState, tracker: Tracker): string => 
 const stepOf = (run: RunState, name: string): string | undefined => {
   const { value, context } = targetState(run, name);
   const again = `\`orchestrate run --ticket ${run.ticket}\``;
-  if (value === 'waiting') return `a person answers: \`${approveCommand(run.ticket, name, context.waitingFor?.digest ?? '')}\``;
+  if (value === 'waiting')
+    return `a person answers: \`${approveCommand(run.ticket, name, context.waitingFor?.digest ?? '')}\``;
   if (value === 'failed') return context.failure?.next ?? `${again} tries \`${name}\` again`;
   if (value === 'paused') return `${again} after ${context.until ?? 'the limit is over'}`;
   const isWorking = value === 'running' && context.child !== undefined;

@@ -76,7 +76,12 @@ export interface ViewOptions {
 const phaseOf = (target: Target, value: TargetValue): TargetView['phase'] =>
   value === 'done' && target.gates.length > 0 ? 'gated' : value;
 
-const elapsed = (startedAt: string | undefined, endedAt: string | undefined, value: TargetValue, now: number): number | null => {
+const elapsed = (
+  startedAt: string | undefined,
+  endedAt: string | undefined,
+  value: TargetValue,
+  now: number,
+): number | null => {
   if (startedAt === undefined) return null;
   const end = value === 'running' || endedAt === undefined ? now : Date.parse(endedAt);
   return Math.max(0, end - Date.parse(startedAt));
@@ -142,7 +147,8 @@ export const statusView = (options: ViewOptions): StatusView => {
     context: {
       depth0Tokens: bootTokens + estimateTokens(summaryBytes(run)),
       bootTokens,
-      workerTokens: inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0),
+      workerTokens:
+        inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0),
       forks: run.forks,
     },
   };

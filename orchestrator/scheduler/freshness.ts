@@ -95,11 +95,16 @@ export const freshnessOf = (target: Target, run: RunState, files: TargetFiles, n
   return value === 'paused' ? freshnessOfPaused(context, now) : UNDONE[value](context);
 };
 
-const UNDONE: Readonly<Record<Exclude<TargetValue, 'done' | 'paused'>, (context: TargetContext) => Freshness>> = {
+const UNDONE: Readonly<
+  Record<Exclude<TargetValue, 'done' | 'paused'>, (context: TargetContext) => Freshness>
+> = {
   pending: ({ reason }) => ({ kind: 'stale', reason: reason ?? 'it was never made' }),
   running: () => ({ kind: 'stale', reason: 'its child was left running or its end was not recorded' }),
   gating: () => ({ kind: 'stale', reason: 'its work is there and its gates are still to be asked' }),
-  failed: ({ failure }) => ({ kind: 'stale', reason: `it failed: ${failure?.message ?? 'no reason recorded'}` }),
+  failed: ({ failure }) => ({
+    kind: 'stale',
+    reason: `it failed: ${failure?.message ?? 'no reason recorded'}`,
+  }),
   waiting: () => ({ kind: 'resting', reason: 'it waits for a person' }),
   abandoned: ({ reason }) => ({ kind: 'resting', reason: `it was abandoned: ${reason ?? ''}` }),
 };
@@ -109,7 +114,12 @@ const freshnessOfPaused = ({ until }: TargetContext, now: number): Freshness =>
     ? { kind: 'resting', reason: `it is paused until ${until}` }
     : { kind: 'stale', reason: 'its pause is over' };
 
-const freshnessOfDone = (target: Target, run: RunState, files: TargetFiles, context: TargetContext): Freshness => {
+const freshnessOfDone = (
+  target: Target,
+  run: RunState,
+  files: TargetFiles,
+  context: TargetContext,
+): Freshness => {
   const reason = changeOf(target, run, files, context);
   if (reason === undefined) return { kind: 'fresh' };
   if (files.isGone()) return { kind: 'held', reason: `${reason}, but the tree was cleaned away` };

@@ -1,6 +1,5 @@
 import type { ChildEnd } from '../model/child.js';
 import type { FailureKind } from '../model/failure.js';
-import { unreachable } from '../model/result.js';
 
 /** One policy an end. */
 export type Policy =
@@ -18,43 +17,39 @@ const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
 const retry = (message: string): Policy => ({ kind: 'retry', failure: 'worker-failed', message });
 
-export const policyOf = (end: ChildEnd): Policy => {
-  switch (end.kind) {
-    case 'exited':
-      return end.code === 0 ? { kind: 'succeeded' } : retry(`exit status ${end.code}`);
-    case 'signalled':
-      return retry(`ended by signal ${end.signal}`);
-    case 'idle-timeout':
-      return retry(`no output for ${seconds(end.idleMs)}, so it was ended`);
-    case 'timeout':
-      return retry(`not finished after ${seconds(end.timeoutMs)}, so it was ended`);
-    case 'stopped':
-      return { kind: 'interrupted', message: `stopped by ${end.by}` };
-    case 'lost':
-      return retry(`its end is not known: ${end.detail}`);
-    case 'not-started':
-      return {
-        kind: 'fail',
-        failure: 'worker-failed',
-        message: `could not be started: ${end.detail}`,
-        next: 'mend the command in targets.yaml, then `orchestrate run` again',
-      };
-    case 'usage-limit':
-      return { kind: 'pause', until: end.resetAt ?? null, message: "the provider's usage limit is reached" };
-    case 'auth':
-      return {
-        kind: 'fail',
-        failure: 'worker-failed',
-        message: `not logged in: ${end.detail}`,
-        next: "log in with the agent's own command, then `orchestrate run` again",
-      };
-    case 'overloaded':
-      return retry(`the provider is overloaded: ${end.detail}`);
-    case 'contract':
-      return retry(`what it returned is not valid: ${end.problems.join('; ')}`);
-    case 'empty':
-      return retry('exit status 0, but it produced nothing');
-    default:
-      return unreachable(end);
-  }
+const failing = (message: string, next: string): Policy => ({
+  kind: 'fail',
+  failure: 'worker-failed',
+  message,
+  next,
+});
+
+type PolicyTable = {
+  readonly [Kind in ChildEnd['kind']]: (end: Extract<ChildEnd, { readonly kind: Kind }>) => Policy;
 };
+
+const POLICIES: PolicyTable = {
+  exited: ({ code }) => (code === 0 ? { kind: 'succeeded' } : retry(`exit status ${code}`)),
+  signalled: ({ signal }) => retry(`ended by signal ${signal}`),
+  'idle-timeout': ({ idleMs }) => retry(`no output for ${seconds(idleMs)}, so it was ended`),
+  timeout: ({ timeoutMs }) => retry(`not finished after ${seconds(timeoutMs)}, so it was ended`),
+  stopped: ({ by }) => ({ kind: 'interrupted', message: `stopped by ${by}` }),
+  lost: ({ detail }) => retry(`its end is not known: ${detail}`),
+  'not-started': ({ detail }) =>
+    failing(
+      `could not be started: ${detail}`,
+      'mend the command in targets.yaml, then `orchestrate run` again',
+    ),
+  'usage-limit': ({ resetAt }) => ({
+    kind: 'pause',
+    until: resetAt ?? null,
+    message: "the provider's usage limit is reached",
+  }),
+  auth: ({ detail }) =>
+    failing(`not logged in: ${detail}`, "log in with the agent's own command, then `orchestrate run` again"),
+  overloaded: ({ detail }) => retry(`the provider is overloaded: ${detail}`),
+  contract: ({ problems }) => retry(`what it returned is not valid: ${problems.join('; ')}`),
+  empty: () => retry('exit status 0, but it produced nothing'),
+};
+
+export const policyOf = (end: ChildEnd): Policy => (POLICIES[end.kind] as (of: ChildEnd) => Policy)(end);

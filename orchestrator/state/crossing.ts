@@ -23,5 +23,9 @@ export const crossing = (name: string): void => {
   if (trace !== undefined) appendFileSync(trace, `${name}\n`);
   if (crossed !== stopAt) return;
   if (errorCode === undefined) process.kill(process.pid, 'SIGKILL');
-  else throw Object.assign(new Error(`${errorCode}: a test's fault, ${name}`), { code: errorCode, syscall: 'write' });
+  else
+    throw Object.assign(new Error(`${errorCode}: a test's fault, ${name}`), {
+      code: errorCode,
+      syscall: 'write',
+    });
 };

@@ -33,7 +33,8 @@ export const governanceDocument = ({ ticket, epoch, pipeline, sources }: Governa
   const laws = airlocks
     .slice(0, LISTED_TARGETS)
     .map((target) => `- ${target.number} ${target.name}: ${gatesOf(target)}`);
-  if (airlocks.length > LISTED_TARGETS) laws.push(`- and ${airlocks.length - LISTED_TARGETS} more gated targets`);
+  if (airlocks.length > LISTED_TARGETS)
+    laws.push(`- and ${airlocks.length - LISTED_TARGETS} more gated targets`);
   const pointers = sources.map(({ path, digest }) => `- ${path} ${digest.slice(0, 19)}`);
   return [
     frontMatter({ document: 'governance', ticket, epoch, pipeline: pipeline.name, digest: pipeline.digest }),
@@ -69,7 +70,7 @@ export const ticketDocument = (epoch: number, facts: Facts): string => {
       digest: facts.ticketDigest,
     }),
     '# Ticket\n',
-    'Write-once. Quoted lines are the ticket\'s own text.\n',
+    "Write-once. Quoted lines are the ticket's own text.\n",
     `## Acceptance criteria\n${acceptance === '' ? 'none given' : quote(acceptance)}\n`,
     `## Scope\n${quote(firstLines(ticket?.body ?? '', 20, 'artifacts/ticket.md'))}\n`,
   ].join('\n');
@@ -122,7 +123,7 @@ export const criticHeader = (ticket: string, epoch: number): string =>
   [
     frontMatter({ document: 'critic-summary', ticket, epoch }),
     '# Critic summary\n',
-    'Append-only, one record a round. Quoted lines are the critic\'s own text.\n',
+    "Append-only, one record a round. Quoted lines are the critic's own text.\n",
   ].join('\n');
 
 const LISTED_FINDINGS = 8;
@@ -148,7 +149,10 @@ export const criticRecord = (facts: CriticFacts): string => {
     `## Round ${facts.round}: ${facts.outcome}, ${verdict?.blockers.length ?? 0} blockers`,
     `at: ${facts.at}, child: ${facts.child ?? 'none'}`,
     ...bound,
-    ...list('blockers', (verdict?.blockers ?? []).map((blocker) => `${blocker.path ?? '-'}: ${blocker.title}`)),
+    ...list(
+      'blockers',
+      (verdict?.blockers ?? []).map((blocker) => `${blocker.path ?? '-'}: ${blocker.title}`),
+    ),
     ...list('dismissed', verdict?.dismissed ?? []),
     ...list('dead ends', verdict?.deadEnds ?? []),
     ...(facts.outcome === 'REFUSED' ? list('refused', facts.detail) : []),

@@ -50,7 +50,11 @@ const look = (folder: string): Seen => {
   const free = { state: 'free', number, before: holder.bootId } as const;
   if (holder.released === true) return free;
   if (holder.host !== hostname()) {
-    return { state: 'unknown', number, detail: `it was taken on host \`${holder.host}\` by pid ${holder.pid}` };
+    return {
+      state: 'unknown',
+      number,
+      detail: `it was taken on host \`${holder.host}\` by pid ${holder.pid}`,
+    };
   }
   return liveness(holder) === 'dead' ? free : { state: 'held', number, holder };
 };
@@ -134,7 +138,9 @@ const tryNumber = (folder: string, number: number, holder: LockHolder): boolean 
 const lockAt = (folder: string, number: number, holder: LockHolder): Lock => ({
   release: () => {
     // No sync: after a power cut the holder's boot is over, which frees the lock all the same.
-    replaceFile(join(folder, `lock.${number}`), `${JSON.stringify({ ...holder, released: true })}\n`, { sync: false });
+    replaceFile(join(folder, `lock.${number}`), `${JSON.stringify({ ...holder, released: true })}\n`, {
+      sync: false,
+    });
   },
 });
 

@@ -35,7 +35,8 @@ export const stateFolder = (mainRoot: string): string => join(mainRoot, '.orches
 export const storePath = (mainRoot: string): string => join(stateFolder(mainRoot), 'store.git');
 
 /** Index of the snapshots of a ticket's tree. A cache: it is made again from the base when it is missing. */
-export const indexPath = (mainRoot: string, ticket: string): string => join(storePath(mainRoot), `index-${ticket}`);
+export const indexPath = (mainRoot: string, ticket: string): string =>
+  join(storePath(mainRoot), `index-${ticket}`);
 
 export const runDirectory = (mainRoot: string, ticket: string): RunDirectory => {
   const path = join(stateFolder(mainRoot), ticket);
@@ -63,7 +64,8 @@ export const runDirectory = (mainRoot: string, ticket: string): RunDirectory => 
 export const makeRunDirectory = (mainRoot: string, run: RunDirectory): void => {
   const root = stateFolder(mainRoot);
   const isNew = !existsSync(run.path);
-  for (const folder of [run.state, run.inbox, run.children, run.artifacts]) mkdirSync(folder, { recursive: true });
+  for (const folder of [run.state, run.inbox, run.children, run.artifacts])
+    mkdirSync(folder, { recursive: true });
   const ignore = join(root, '.gitignore');
   if (!existsSync(ignore)) replaceFile(ignore, '*\n', { sync: false });
   if (isNew) syncFolder(root);

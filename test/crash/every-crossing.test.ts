@@ -9,10 +9,14 @@ import { createRig, type Rig } from '../helpers/rig.js';
 const finish = (rig: Rig, env: Record<string, string> = {}) =>
   rig.run(['run', '--ticket', '1'], { env: { ...quickEnv(rig), ...env } });
 
-const crossingsOf = (rig: Rig, file: string): string[] => readFileSync(join(rig.dir, file), 'utf8').trimEnd().split('\n');
+const crossingsOf = (rig: Rig, file: string): string[] =>
+  readFileSync(join(rig.dir, file), 'utf8').trimEnd().split('\n');
 
 /** One uninterrupted run: what every interrupted one must come to, and where it can be interrupted. */
-const uninterrupted = async (): Promise<{ readonly outcome: ReturnType<typeof outcomeOf>; readonly crossings: readonly string[] }> => {
+const uninterrupted = async (): Promise<{
+  readonly outcome: ReturnType<typeof outcomeOf>;
+  readonly crossings: readonly string[];
+}> => {
   const rig = createRig();
   quickTicket(rig);
   const ended = await finish(rig, { ORCHESTRATE_TEST_CROSSINGS: join(rig.dir, 'crossings') });

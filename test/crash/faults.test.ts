@@ -21,7 +21,9 @@ const FAULTS = ['ENOSPC', 'EIO', 'EROFS', 'EDQUOT'] as const;
 test('a write that fails says so, and leaves a state that resumes to the same end', async () => {
   const calm = createRig();
   quickTicket(calm);
-  await calm.run(['run', '--ticket', '1'], { env: { ...quickEnv(calm), ORCHESTRATE_TEST_CROSSINGS: join(calm.dir, 'crossings') } });
+  await calm.run(['run', '--ticket', '1'], {
+    env: { ...quickEnv(calm), ORCHESTRATE_TEST_CROSSINGS: join(calm.dir, 'crossings') },
+  });
   const wanted = outcomeOf(calm);
   const left = kindsOf(readFileSync(join(calm.dir, 'crossings'), 'utf8').trimEnd().split('\n'));
   expect(left.length).toBeGreaterThan(20);
@@ -32,12 +34,15 @@ test('a write that fails says so, and leaves a state that resumes to the same en
       quickTicket(rig);
       const fault = FAULTS[next.n % FAULTS.length] ?? 'EIO';
       const at = `${fault} at crossing ${next.n}, ${next.name}`;
-      const failed = await rig.run(['run', '--ticket', '1'], { env: { ...quickEnv(rig), ORCHESTRATE_TEST_CROSSING: `${next.n}:${fault}` } });
+      const failed = await rig.run(['run', '--ticket', '1'], {
+        env: { ...quickEnv(rig), ORCHESTRATE_TEST_CROSSING: `${next.n}:${fault}` },
+      });
       const ended = await rig.run(['run', '--ticket', '1'], { env: quickEnv(rig) });
       const isSaid = failed.code === 2 && failed.stderr.includes(fault);
       const isWhole = ended.code === 0 && isDeepStrictEqual(outcomeOf(rig), wanted);
       // What only makes the next start faster may fail in silence.
-      if (!(isSaid || isCache(next.name)) || !isWhole) wrong.push(`${at}: ${failed.code} ${failed.stderr} then ${ended.code} ${ended.stderr}`);
+      if (!(isSaid || isCache(next.name)) || !isWhole)
+        wrong.push(`${at}: ${failed.code} ${failed.stderr} then ${ended.code} ${ended.stderr}`);
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
@@ -49,11 +54,14 @@ test('a clock that jumps back, and a thousand files in the inbox, change nothing
   quickTicket(rig);
   const first = await rig.run(['run', '--ticket', '1', '--until', 'approved-plan'], { env: quickEnv(rig) });
   expect(first.code, first.stderr).toBe(0);
-  for (let id = 1; id <= 1_000; id += 1) rig.write({ [`.orchestrate/1/inbox/${String(id).padStart(4, '0')}.md`]: `directive ${id}\n` });
+  for (let id = 1; id <= 1_000; id += 1)
+    rig.write({ [`.orchestrate/1/inbox/${String(id).padStart(4, '0')}.md`]: `directive ${id}\n` });
   // The record may lie in the future of a clock that was set back.
   const preload = join(rig.dir, 'back.cjs');
   rig.write({ '../back.cjs': 'const now = Date.now; Date.now = () => now() - 86_400_000;\n' });
-  const ended = await rig.run(['run', '--ticket', '1'], { env: { ...quickEnv(rig), NODE_OPTIONS: `--require ${preload}` } });
+  const ended = await rig.run(['run', '--ticket', '1'], {
+    env: { ...quickEnv(rig), NODE_OPTIONS: `--require ${preload}` },
+  });
   expect(ended.code, ended.stderr).toBe(0);
   expect(rig.events('1').filter(({ type }) => type === 'directive.read')).toHaveLength(1_000);
   expect(outcomeOf(rig).agents).toHaveLength(6);

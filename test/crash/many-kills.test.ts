@@ -21,7 +21,7 @@ const LANES = 4;
 /** Runs the ticket, killing it again and again at random moments, until it gets through. @returns how often it was killed */
 const throughKills = async (rig: Rig, random: () => number, most: number): Promise<number> => {
   quickTicket(rig);
-  for (let kills = 0; ; ) {
+  for (let kills = 0; ;) {
     const running = rig.start(['run', '--ticket', '1'], { env: quickEnv(rig) });
     const timer = kills < most ? setTimeout(() => running.kill('SIGKILL'), 40 + random() * 400) : undefined;
     const ended = await running.ended;
@@ -66,7 +66,13 @@ test('two kills in one ticket of five critic rounds and eleven children before t
   const ended = await rig.run(['run', '--ticket', '1'], { env });
   expect(ended.code, ended.stderr).toBe(0);
   const rounds = rig.read('.orchestrate/1/state/30_critic_summary.md').match(/^## Round \d: \w+/gm);
-  expect(rounds).toEqual(['## Round 1: REJECTED', '## Round 2: REJECTED', '## Round 3: REJECTED', '## Round 4: REJECTED', '## Round 5: APPROVED']);
+  expect(rounds).toEqual([
+    '## Round 1: REJECTED',
+    '## Round 2: REJECTED',
+    '## Round 3: REJECTED',
+    '## Round 4: REJECTED',
+    '## Round 5: APPROVED',
+  ]);
   expect(agentStarts(rig).filter((line) => !line.startsWith('post-mortem'))).toHaveLength(11);
   expect(new Set(agentStarts(rig)).size).toBe(agentStarts(rig).length);
 });

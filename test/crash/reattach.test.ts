@@ -9,7 +9,11 @@ const CHILD = '.orchestrate/1/children/03-implementation-diff.1';
 
 interface StatusJson {
   readonly state: string;
-  readonly targets: readonly { readonly name: string; readonly attempt: number; readonly child: { readonly pid: number } | null }[];
+  readonly targets: readonly {
+    readonly name: string;
+    readonly attempt: number;
+    readonly child: { readonly pid: number } | null;
+  }[];
 }
 
 const builderOf = async (rig: Rig) => {
@@ -42,7 +46,9 @@ test('a worker that outlived its orchestrator is waited for again: the same proc
   const ended = await second.ended;
   expect(ended.code, ended.stderr).toBe(0);
   expect(agentStarts(rig).filter((line) => line === 'implementation-diff 1')).toHaveLength(1);
-  expect(rig.events('1').filter(({ type, target }) => type === 'child.ended' && target === 'implementation-diff')).toHaveLength(2);
+  expect(
+    rig.events('1').filter(({ type, target }) => type === 'child.ended' && target === 'implementation-diff'),
+  ).toHaveLength(2);
   expect(outcomeOf(rig).agents).toHaveLength(6);
 });
 
@@ -83,6 +89,10 @@ test('a directive told while nobody ran, and one told just before the kill, reac
   expect(ended.code, ended.stderr).toBe(0);
   const delivered = rig.events('1').filter((event) => Array.isArray(event['directives']));
   expect(delivered.map(({ target }) => target)).toEqual(['adversarial-review']);
-  expect(rig.read('.orchestrate/1/children/04-adversarial-review.1/prompt.md')).toContain('| 1: mind the gap');
-  expect(rig.read('.orchestrate/1/state/99_next_action.md')).toContain('| 0001 handed to a worker: mind the gap');
+  expect(rig.read('.orchestrate/1/children/04-adversarial-review.1/prompt.md')).toContain(
+    '| 1: mind the gap',
+  );
+  expect(rig.read('.orchestrate/1/state/99_next_action.md')).toContain(
+    '| 0001 handed to a worker: mind the gap',
+  );
 });

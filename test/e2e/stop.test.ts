@@ -69,7 +69,9 @@ test('a second Ctrl-C does not wait for the grace of a command that ignores the 
   const running = rig.start(['run', '--ticket', '2']);
   await exists(join(rig.repo, 'deaf.waiting'));
   running.kill('SIGINT');
-  await expect.poll(() => running.stderr(), { timeout: 10_000, interval: 10 }).toContain('ending the children');
+  await expect
+    .poll(() => running.stderr(), { timeout: 10_000, interval: 10 })
+    .toContain('ending the children');
   running.kill('SIGINT');
   expect((await running.ended).code).toBe(130);
   expect(rig.processes()).toEqual([]);

@@ -23,7 +23,7 @@ export const OTHER_KEY = Buffer.alloc(32, 8);
 
 export const digest = (name: string): Digest => digestOf(name);
 
-export const LIMITS = { idleMs: 60_000, timeoutMs: 60_000, graceMs: 2_000 };
+const LIMITS = { idleMs: 60_000, timeoutMs: 60_000, graceMs: 2_000 };
 
 export const target = (name: string, needs: readonly string[] = [], more: Partial<Target> = {}): Target => ({
   number: 0,

@@ -19,7 +19,8 @@ export const quickTicket = (rig: Rig, options: QuickOptions = {}): void => {
   rig.gitIn(rig.dir, 'init', '-q', '-b', 'main', rig.repo);
   rig.write({
     'README.md': '# Answers\n',
-    'tickets/1.md': '---\ntitle: The answer\nacceptance: [it is 42]\n---\nWrite the answer into src/answer.txt.\n',
+    'tickets/1.md':
+      '---\ntitle: The answer\nacceptance: [it is 42]\n---\nWrite the answer into src/answer.txt.\n',
     'targets.yaml': `name: quick
 extends: builtin
 env: [AGENT_LOG, GATED, GATE, WRONG_ROUNDS]
@@ -52,19 +53,28 @@ export const quickEnv = (rig: Rig): Record<string, string> => ({ AGENT_LOG: join
 export const agentStarts = (rig: Rig): string[] => linesOf(join(rig.dir, 'agents.log'));
 
 const linesOf = (path: string): string[] =>
-  existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter((line) => line !== '') : [];
+  existsSync(path)
+    ? readFileSync(path, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '')
+    : [];
 
 /** What the world saw of a ticket: which agents ran, which refs were pushed, and what was landed. */
 export const outcomeOf = (rig: Rig) => {
-  const log = (format: string): string => rig.git('--git-dir=.git/origin.git', 'log', `--format=${format}`, 'main');
+  const log = (format: string): string =>
+    rig.git('--git-dir=.git/origin.git', 'log', `--format=${format}`, 'main');
   return {
     agents: linesOf(join(rig.dir, 'agents.log')).toSorted(),
     pushed: linesOf(join(rig.dir, 'pushes.log')).map((line) => line.split(' ')[2]),
     tree: log('%T').split('\n')[0],
     subjects: log('%s').split('\n'),
-    documents: ['00_governance.md', '10_ticket.md', '20_plan_approved.md', '30_critic_summary.md', '99_next_action.md'].map((name) =>
-      withoutTimes(rig.read(`.orchestrate/1/state/${name}`), rig),
-    ),
+    documents: [
+      '00_governance.md',
+      '10_ticket.md',
+      '20_plan_approved.md',
+      '30_critic_summary.md',
+      '99_next_action.md',
+    ].map((name) => withoutTimes(rig.read(`.orchestrate/1/state/${name}`), rig)),
   };
 };
 

@@ -253,7 +253,9 @@ describe('the builder', () => {
     const tree = freshCopy(built);
     const ran = await build(tree, '320', 2, ['a person: please use another name']);
     expect([ran.code, ran.returned.status]).toEqual([0, 'blocked']);
-    expect(ran.returned.summary[0]).toBe('scripted worker, not a model: round 2: the script has no fix for this feedback');
+    expect(ran.returned.summary[0]).toBe(
+      'scripted worker, not a model: round 2: the script has no fix for this feedback',
+    );
   });
 });
 

@@ -150,7 +150,11 @@ describe('a builder whose script does not hold fails, with what it saw', () => {
 describe('answers and rounds', () => {
   test.each(['no-change', 'blocked'])('a phase can answer `%s` without work', async (status) => {
     const ran = await run(treeWith(`version: 1\ndiff: { status: ${status}, because: it is there }\n`));
-    expect([ran.code, ran.returned.status, ran.returned.summary[0]]).toEqual([0, status, 'scripted worker, not a model: it is there']);
+    expect([ran.code, ran.returned.status, ran.returned.summary[0]]).toEqual([
+      0,
+      status,
+      'scripted worker, not a model: it is there',
+    ]);
   });
 
   test('an entry for a round is taken before the entry for every round', async () => {

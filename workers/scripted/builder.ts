@@ -31,10 +31,16 @@ const seeTestFail = (tree: string, step: Step): Red => {
   const result = runCommand(run, tree);
   if (result.outcome === 'not-started') throw new WorkerError(`${shown(run)}: ${result.how}`);
   if (result.outcome === 'failed') {
-    return { lines: [`test first: ${pathsOf(edits)} written, ${shown(run)} seen to fail (${seen(result)})`], isDone: false };
+    return {
+      lines: [`test first: ${pathsOf(edits)} written, ${shown(run)} seen to fail (${seen(result)})`],
+      isDone: false,
+    };
   }
   if (isBehindUs(tree, step.change)) {
-    return { lines: ['test first: the change of an earlier attempt is in place, the test passes'], isDone: true };
+    return {
+      lines: ['test first: the change of an earlier attempt is in place, the test passes'],
+      isDone: true,
+    };
   }
   throw new WorkerError(`the test passes before the change (${shown(run)}), so it proves nothing`);
 };
