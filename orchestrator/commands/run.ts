@@ -129,13 +129,18 @@ const driveTicket = async (
   const rebuild = flagText(session, 'rebuild');
   // A failed target stops its own ticket; a signal stops all of them.
   const halt = linkedHalt(world.halt);
+  // Said when something is done, and not when there is nothing to do.
+  let beforeFirst = (): void => undefined;
   const open = await openTicket(session, {
     paths,
     ticket,
     loaded,
     limit: world.limit,
     halt,
-    onLine: (line) => reporter.line(ticket, line),
+    onLine: (line) => {
+      beforeFirst();
+      reporter.line(ticket, line);
+    },
     onNote: (text) => reporter.note(ticket, text),
     ...(ask === undefined ? {} : { ask }),
     ...(rebuild === undefined ? {} : { rebuild }),
@@ -143,7 +148,11 @@ const driveTicket = async (
   world.running.add(open.run);
   reporter.opened(ticket, loaded.pipeline);
   if (isGivenUp(loaded.pipeline, open.run.recorder.run)) halt.halt('abandoned');
-  noteResume(open, reporter);
+  let isFirst = true;
+  beforeFirst = () => {
+    if (isFirst) noteResume(open, reporter);
+    isFirst = false;
+  };
   try {
     const outcome = await scheduleWaiting(session, open.run, reporter);
     finishRun(open.run, outcome);

@@ -178,7 +178,7 @@ describe('abandon', () => {
     });
   });
 
-  test('is refused while a process holds the ticket (5), and while a child is alive (1)', async () => {
+  test('is refused while a process holds the ticket (5), and while a child is alive (5)', async () => {
     const rig = createRig();
     const gate = makeGate(rig);
     initWithAgents(rig, { builder: builder(`read line < ${gate.path}; echo more >> a.txt`) });
@@ -192,7 +192,7 @@ describe('abandon', () => {
     await going.ended;
     const before = rig.read(`${RUN}/journal.jsonl`);
     expect(await rig.run(['abandon', '320'])).toMatchObject({
-      code: 1,
+      code: 5,
       stderr: expect.stringMatching(
         /may still be alive: `03-implementation-diff\.1`[^\n]*\n {2}next: `orchestrate stop --ticket 320` ends it/,
       ) as string,

@@ -233,7 +233,7 @@ describe('clean is refused, and nothing is removed,', () => {
     expect((await clean(rig)).code).toBe(0);
   });
 
-  test('while a process runs the ticket (5), and while a child is alive (1)', async () => {
+  test('while a process runs the ticket (5), and while a child is alive (5)', async () => {
     const rig = createRig();
     const gate = makeGate(rig);
     initWithAgents(rig, { builder: builder(`read line < ${gate.path}`) });
@@ -249,7 +249,7 @@ describe('clean is refused, and nothing is removed,', () => {
     await going.ended;
     await expectRefused(
       rig,
-      1,
+      5,
       /a child of ticket `320` may still be alive: `03-implementation-diff\.1` \(process \d+\)\n {2}next: `orchestrate stop --ticket 320` ends it/,
     );
     expect((await rig.run(['stop', '320'])).code).toBe(0);
