@@ -4,61 +4,65 @@ import { describe, expect, test } from 'vitest';
 import { contents, createRig } from '../helpers/rig.js';
 
 describe('demo', () => {
-  test('ships ticket 320 through two critic rounds to a landed commit of exactly the reviewed tree', async () => {
-    const rig = createRig();
-    const { code, stdout, stderr } = await rig.run(['demo', '--dir', rig.repo], { cwd: rig.dir });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  test(
+    'ships ticket 320 through two critic rounds to a landed commit of exactly the reviewed tree',
+    { timeout: 60_000 },
+    async () => {
+      const rig = createRig();
+      const { code, stdout, stderr } = await rig.run(['demo', '--dir', rig.repo], { cwd: rig.dir });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 
-    const rounds = rig.read('.orchestrate/320/state/30_critic_summary.md');
-    expect(rounds.match(/^## Round .*$/gm)).toEqual([
-      '## Round 1: REJECTED, 1 blockers',
-      '## Round 2: APPROVED, 0 blockers',
-    ]);
-    const reviewed = rounds
-      .match(/^receipt: tree [0-9a-f]{40}/gm)
-      ?.at(-1)
-      ?.slice('receipt: tree '.length);
-    expect(rig.git('--git-dir', '.git/origin.git', 'rev-parse', 'main^{tree}')).toBe(reviewed);
-    expect(rig.git('--git-dir', '.git/origin.git', 'log', '--format=%s', 'main').split('\n')[0]).toBe(
-      'Signals take a custom equality',
-    );
-    expect(rig.git('status', '--porcelain', '--ignored')).toBe('!! .orchestrate/');
+      const rounds = rig.read('.orchestrate/320/state/30_critic_summary.md');
+      expect(rounds.match(/^## Round .*$/gm)).toEqual([
+        '## Round 1: REJECTED, 1 blockers',
+        '## Round 2: APPROVED, 0 blockers',
+      ]);
+      const reviewed = rounds
+        .match(/^receipt: tree [0-9a-f]{40}/gm)
+        ?.at(-1)
+        ?.slice('receipt: tree '.length);
+      expect(rig.git('--git-dir', '.git/origin.git', 'rev-parse', 'main^{tree}')).toBe(reviewed);
+      expect(rig.git('--git-dir', '.git/origin.git', 'log', '--format=%s', 'main').split('\n')[0]).toBe(
+        'Signals take a custom equality',
+      );
+      expect(rig.git('status', '--porcelain', '--ignored')).toBe('!! .orchestrate/');
 
-    const approvals = rig.events().filter(({ type }) => type === 'approval.answered');
-    expect(approvals).toEqual([expect.objectContaining({ answer: 'approved', how: 'policy' })]);
-    expect(String(approvals[0]?.['by'])).toMatch(/^policy \(/);
-    const plan = rig.read('.orchestrate/320/state/20_plan_approved.md');
-    expect(plan).toMatch(/^how: "policy"$/m);
-    expect(plan).toMatch(/^approvedBy: "policy \(/m);
+      const approvals = rig.events().filter(({ type }) => type === 'approval.answered');
+      expect(approvals).toEqual([expect.objectContaining({ answer: 'approved', how: 'policy' })]);
+      expect(String(approvals[0]?.['by'])).toMatch(/^policy \(/);
+      const plan = rig.read('.orchestrate/320/state/20_plan_approved.md');
+      expect(plan).toMatch(/^how: "policy"$/m);
+      expect(plan).toMatch(/^approvedBy: "policy \(/m);
 
-    // Every line that names a worker says what it is.
-    const workers = (stdout.split('Look next')[0] ?? '')
-      .split('\n')
-      .filter((line) => /archaeologist|builder|critic|scribe/.test(line));
-    expect(workers.length).toBeGreaterThanOrEqual(6);
-    expect(workers.filter((line) => !line.includes('scripted worker, not a model'))).toEqual([]);
-    expect(stdout).toMatch(
-      /9 of 9 targets are up to date\n\nLook next\n {2}orchestrate -C repo status --ticket 320/,
-    );
+      // Every line that names a worker says what it is.
+      const workers = (stdout.split('Look next')[0] ?? '')
+        .split('\n')
+        .filter((line) => /archaeologist|builder|critic|scribe/.test(line));
+      expect(workers.length).toBeGreaterThanOrEqual(6);
+      expect(workers.filter((line) => !line.includes('scripted worker, not a model'))).toEqual([]);
+      expect(stdout).toMatch(
+        /9 of 9 targets are up to date\n\nLook next\n {2}orchestrate -C repo status --ticket 320/,
+      );
 
-    const status = JSON.parse((await rig.run(['status', '320', '--json'])).stdout) as {
-      readonly targets: readonly { readonly summary: readonly string[] }[];
-    };
-    for (const number of [2, 3, 4, 8])
-      expect(status.targets[number]?.summary[0]).toMatch(/^scripted worker, not a model: /);
+      const status = JSON.parse((await rig.run(['status', '320', '--json'])).stdout) as {
+        readonly targets: readonly { readonly summary: readonly string[] }[];
+      };
+      for (const number of [2, 3, 4, 8])
+        expect(status.targets[number]?.summary[0]).toMatch(/^scripted worker, not a model: /);
 
-    // What it says next is true, word by word.
-    const next = [...stdout.matchAll(/^ {2}orchestrate (\S.*?)(?: {3,}.*)?$/gm)].map(
-      ([, words]) => words ?? '',
-    );
-    expect(next).toHaveLength(4);
-    for (const words of next) {
-      expect({ words, ...(await rig.run(words.split(' '), { cwd: rig.dir })) }).toMatchObject({ code: 0 });
-    }
-    expect((await rig.run(['run', '--ticket', '320'])).stdout).toBe(
-      'nothing to do: 9 of 9 targets are up to date\n',
-    );
-  });
+      // What it says next is true, word by word.
+      const next = [...stdout.matchAll(/^ {2}orchestrate (\S.*?)(?: {3,}.*)?$/gm)].map(
+        ([, words]) => words ?? '',
+      );
+      expect(next).toHaveLength(4);
+      for (const words of next) {
+        expect({ words, ...(await rig.run(words.split(' '), { cwd: rig.dir })) }).toMatchObject({ code: 0 });
+      }
+      expect((await rig.run(['run', '--ticket', '320'])).stdout).toBe(
+        'nothing to do: 9 of 9 targets are up to date\n',
+      );
+    },
+  );
 
   test('without --dir works in a temporary folder and leaves the current one alone', async () => {
     const rig = createRig();

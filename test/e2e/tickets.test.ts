@@ -5,69 +5,73 @@ import { createRig, makeGate, prepareDemo, until, type Event, type Rig } from '.
 const remote = (rig: Rig, ...args: string[]): string =>
   rig.gitIn(rig.git('remote', 'get-url', 'origin'), ...args);
 
-test("two tickets of the sample run side by side with --jobs 2 by a policy of one's own; both land, nothing is mixed", async () => {
-  const rig = createRig();
-  await prepareDemo(rig);
-  rig.write({
-    'own.yaml': `extends: targets.yaml
+test(
+  "two tickets of the sample run side by side with --jobs 2 by a policy of one's own; both land, nothing is mixed",
+  { timeout: 60_000 },
+  async () => {
+    const rig = createRig();
+    await prepareDemo(rig);
+    rig.write({
+      'own.yaml': `extends: targets.yaml
 name: by-policy
 targets:
   approved-plan:
     gates: [{ approval: { policy: { paths: ["src/**", "test/**", "docs/**"], maxFiles: 6, maxLines: 200 } } }]
 `,
-  });
-  const { code, stdout } = await rig.run([
-    'run',
-    '--file',
-    'own.yaml',
-    '--ticket',
-    '320',
-    '--ticket',
-    '321',
-    '--jobs',
-    '2',
-  ]);
-  expect(code).toBe(0);
-  // Each line says whose it is.
-  const lines = stdout.trimEnd().split('\n');
-  expect(lines.filter((line) => !/^32[01] {2}/.test(line))).toEqual([]);
-  expect(lines.filter((line) => line.includes('9 of 9 targets are up to date'))).toHaveLength(2);
+    });
+    const { code, stdout } = await rig.run([
+      'run',
+      '--file',
+      'own.yaml',
+      '--ticket',
+      '320',
+      '--ticket',
+      '321',
+      '--jobs',
+      '2',
+    ]);
+    expect(code).toBe(0);
+    // Each line says whose it is.
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines.filter((line) => !/^32[01] {2}/.test(line))).toEqual([]);
+    expect(lines.filter((line) => line.includes('9 of 9 targets are up to date'))).toHaveLength(2);
 
-  const tree = (ticket: string): string =>
-    /receipt: tree ([0-9a-f]{40})[\s\S]*?\n\n?$/.exec(
-      rig.read(`.orchestrate/${ticket}/state/30_critic_summary.md`).split('## Round').at(-1) ?? '',
-    )?.[1] ?? '';
-  for (const [own, other] of [
-    ['320', '321'],
-    ['321', '320'],
-  ] as const) {
-    const branch = `refs/heads/orchestrate/${own}`;
-    expect(remote(rig, 'rev-parse', `${branch}^{tree}`)).toBe(tree(own));
-    expect(remote(rig, 'merge-base', '--is-ancestor', branch, 'main')).toBe('');
-    expect(remote(rig, 'log', '-1', '--format=%(trailers:key=Ticket,valueonly)', branch).trim()).toBe(own);
-    expect(
-      rig
-        .events(own)
-        .filter((event) => event['ticket'] !== undefined)
-        .map((event) => event['ticket']),
-    ).toEqual([own]);
-    const record = [
-      'journal.jsonl',
-      'state/10_ticket.md',
-      'state/20_plan_approved.md',
-      'state/99_next_action.md',
-    ].map((path) => rig.read(`.orchestrate/${own}/${path}`));
-    for (const text of [
-      ...record,
-      rig.read(`.orchestrate/${own}/children/03-implementation-diff.1/prompt.md`),
-    ]) {
-      expect(text).not.toContain(`orchestrate/${other}`);
-      expect(text).not.toContain(`ticket ${other}`);
-      expect(text).not.toContain(`"${other}"`);
+    const tree = (ticket: string): string =>
+      /receipt: tree ([0-9a-f]{40})[\s\S]*?\n\n?$/.exec(
+        rig.read(`.orchestrate/${ticket}/state/30_critic_summary.md`).split('## Round').at(-1) ?? '',
+      )?.[1] ?? '';
+    for (const [own, other] of [
+      ['320', '321'],
+      ['321', '320'],
+    ] as const) {
+      const branch = `refs/heads/orchestrate/${own}`;
+      expect(remote(rig, 'rev-parse', `${branch}^{tree}`)).toBe(tree(own));
+      expect(remote(rig, 'merge-base', '--is-ancestor', branch, 'main')).toBe('');
+      expect(remote(rig, 'log', '-1', '--format=%(trailers:key=Ticket,valueonly)', branch).trim()).toBe(own);
+      expect(
+        rig
+          .events(own)
+          .filter((event) => event['ticket'] !== undefined)
+          .map((event) => event['ticket']),
+      ).toEqual([own]);
+      const record = [
+        'journal.jsonl',
+        'state/10_ticket.md',
+        'state/20_plan_approved.md',
+        'state/99_next_action.md',
+      ].map((path) => rig.read(`.orchestrate/${own}/${path}`));
+      for (const text of [
+        ...record,
+        rig.read(`.orchestrate/${own}/children/03-implementation-diff.1/prompt.md`),
+      ]) {
+        expect(text).not.toContain(`orchestrate/${other}`);
+        expect(text).not.toContain(`ticket ${other}`);
+        expect(text).not.toContain(`"${other}"`);
+      }
     }
-  }
-  expect(rig.git('status', '--porcelain')).toBe('?? own.yaml');
-});
+    expect(rig.git('status', '--porcelain')).toBe('?? own.yaml');
+  },
+);
 
 /** From the start of each child of a ticket to its end, as the journal has it. */
 const spans = (rig: Rig, ticket: string): readonly (readonly [string, string])[] => {
