@@ -25,9 +25,20 @@ export const preflight = async (
   if (!isNew || !hasTicketTarget) return;
   const { readTicketFile } = await import('../builtins/ticket-file.js');
   readTicketFile(paths.root, pipeline.settings.tickets.path, ticket);
-  const { requireBase } = await import('../effects/repository-facts.js');
+  const { branchHead, requireBase } = await import('../effects/repository-facts.js');
   await requireBase(session.io.env, paths, pipeline);
+  const branch = pipeline.settings.branch.replaceAll('{ticket}', ticket);
+  const head = await branchHead(session.io.env, paths, branch);
+  if (head !== undefined) throw takenBranch(branch, head);
 };
+
+/** Said before the work, and not when it is to be committed. */
+const takenBranch = (branch: string, head: string): Problem =>
+  new Problem({
+    kind: 'usage',
+    message: `branch \`${branch}\` exists already, at ${head.slice(0, 12)}, and no run of this ticket made it`,
+    next: `rename it (\`git branch -m ${branch} NAME\`) or delete it (\`git branch -D ${branch}\`), or set another \`branch:\` in targets.yaml`,
+  });
 
 const workersOf = (pipeline: Pipeline): WorkerSpec[] => {
   const names = new Set(

@@ -16,6 +16,8 @@ import type { Session } from './session.js';
 export interface Reporter {
   readonly opened: (ticket: string, pipeline: Pipeline) => void;
   readonly line: (ticket: string, line: JournalLine) => void;
+  /** Where the run is: no cause for concern. */
+  readonly progress: (ticket: string, text: string) => void;
   readonly note: (ticket: string, text: string) => void;
   readonly problem: (ticket: string, failure: Failure) => void;
   readonly ended: (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummary) => void;
@@ -30,6 +32,7 @@ const jsonReporter = ({ io, request }: Session): Reporter => {
   return {
     opened: () => undefined,
     line: (ticket, { seq, at, event }) => emit({ ticket, seq, at, ...event }),
+    progress: (ticket, text) => io.stderr(`${ticket}: ${text}\n`),
     note: (ticket, text) => io.stderr(`${ticket}: ${text}\n`),
     problem: (ticket, found) => {
       const failure = failureFromHere(request.directories, found);
@@ -64,6 +67,7 @@ const textReporter = (session: Session): Reporter => {
       });
       if (text !== undefined) say(ticket, text);
     },
+    progress: (ticket, text) => say(ticket, text),
     note: (ticket, text) => io.stderr(`${several ? `${ticket}  ` : ''}note: ${text}\n`),
     problem: (ticket, failure) =>
       io.stderr(

@@ -157,10 +157,20 @@ const driveTicket = async (
     const outcome = await scheduleWaiting(session, open.run, reporter);
     finishRun(open.run, outcome);
     return report(open.run, outcome, reporter);
+  } catch (error) {
+    throw inTheMiddle(error);
   } finally {
     world.running.delete(open.run);
     open.close();
   }
+};
+
+/** A disk that is full before anything is started is a matter of the set-up; in the middle of a run it is a failure. */
+const inTheMiddle = (error: unknown): unknown => {
+  const problem = writeProblem(error);
+  return problem === undefined
+    ? error
+    : new Problem({ ...problem.failure, kind: 'write-failed' }, { cause: error });
 };
 
 /** What a second run takes over, before it goes on. What is made again says why when it starts. */
@@ -168,7 +178,7 @@ const noteResume = ({ run, resumedAt }: OpenTicket, reporter: Reporter): void =>
   const { recorder, pipeline, ticket } = run;
   const { done } = recorder.tracker;
   if (resumedAt === 0 || done >= pipeline.targets.length) return;
-  reporter.note(
+  reporter.progress(
     ticket,
     `resuming at journal line ${resumedAt}: ${done} of ${pipeline.targets.length} targets are done and reused`,
   );

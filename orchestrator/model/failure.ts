@@ -9,6 +9,7 @@ export const EXIT_CODE = {
   'git-failed': 1,
   'land-failed': 1,
   'target-failed': 1,
+  'write-failed': 1,
   internal: 1,
   // Usage or configuration: nothing was started.
   usage: 2,

@@ -81,7 +81,8 @@ const changeText = (name: string, recorded: Digest | undefined): string =>
   `input ${name.replace(/^ticket:/, '')} ${recorded === undefined ? 'is new' : 'changed'}`;
 
 const outputChange = (target: Target, files: TargetFiles, context: TargetContext): string | undefined => {
-  if (target.outputs.length === 0) return undefined;
+  // Without a child it was left out (`when:`), and made nothing.
+  if (target.outputs.length === 0 || context.child === undefined) return undefined;
   const missing = target.outputs.find((path) => files.digest(path) === undefined);
   if (missing !== undefined) return `output ${missing} is missing`;
   return outputDigest(target, files, {}) === context.output

@@ -135,6 +135,12 @@ const list = (title: string, lines: readonly string[]): string[] => {
   return [`${title}:`, ...shown, ...(rest > 0 ? [`| - and ${rest} more in the journal`] : [])];
 };
 
+/** Nothing in a refused round may look like a verdict. */
+const outcomeText = ({ outcome, verdict }: CriticFacts): string =>
+  outcome === 'REFUSED'
+    ? 'REFUSED, the verdict does not count'
+    : `${outcome}, ${verdict?.blockers.length ?? 0} blockers`;
+
 /** 30: one record. It ends in a line of its own, so that a torn one is seen. */
 export const criticRecord = (facts: CriticFacts): string => {
   const { receipt, verdict } = facts;
@@ -146,7 +152,7 @@ export const criticRecord = (facts: CriticFacts): string => {
           `branch.diff: ${receipt.diff} (${receipt.files} files, +${receipt.addedLines} -${receipt.removedLines})`,
         ];
   return [
-    `## Round ${facts.round}: ${facts.outcome}, ${verdict?.blockers.length ?? 0} blockers`,
+    `## Round ${facts.round}: ${outcomeText(facts)}`,
     `at: ${facts.at}, child: ${facts.child ?? 'none'}`,
     ...bound,
     ...list(

@@ -151,7 +151,8 @@ test("a branch of that name which is somebody else's is not taken over", async (
   const before = fingerprint(rig);
   const mine = rig.git('rev-parse', 'orchestrate/320');
   const { code, stderr } = await rig.run(['run', '320']);
-  expect(code).toBe(1);
+  expect(code).toBe(2);
+  expect(rig.has('.orchestrate')).toBe(false);
   expect(stderr).toContain('orchestrate/320');
   expect(rig.git('rev-parse', 'orchestrate/320')).toBe(mine);
   expect(fingerprint(rig)).toEqual(before);

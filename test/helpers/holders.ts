@@ -3,17 +3,20 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { buildSync } from 'esbuild';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 
 let program: string | undefined;
+
+afterAll(() => {
+  if (program !== undefined) rmSync(dirname(program), { recursive: true, force: true });
+});
 
 const built = (): string => {
   if (program !== undefined) return program;
   const folder = mkdtempSync(join(tmpdir(), 'core-holder-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   program = join(folder, 'holder.cjs');
   buildSync({
     entryPoints: [join(import.meta.dirname, '..', 'fixtures', 'state', 'holder.ts')],

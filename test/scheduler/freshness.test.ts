@@ -45,7 +45,7 @@ const made = (each: Target, files: TargetFiles): RunState => {
   const run = replay(started('a'), done('a'));
   const inputs = currentInputs(each, run, files);
   for (const event of [
-    started(each.name, { inputs, recipe: each.recipeDigest }),
+    started(each.name, { inputs, recipe: each.recipeDigest, child: '01-b.1' }),
     done(each.name, { output: outputDigest(each, files, inputs) }),
   ]) {
     applyLine(run, { v: 1, seq: run.seq + 1, at: 'now', event });
@@ -111,6 +111,19 @@ describe('a target that is done', () => {
     const run = made(B, filesOf(without('src/y.ts')));
     expect(judge(B, without('src/y.ts'), run)).toEqual({ kind: 'fresh' });
     expect(judge(B, FILES, run)).toEqual({ kind: 'stale', reason: 'input src/y.ts changed' });
+  });
+
+  test('that was left out (`when:`) had no child and made nothing: its outputs are not missed', () => {
+    const run = replay(started('a'), done('a'));
+    const inputs = currentInputs(B, run, filesOf(FILES));
+    for (const event of [started('b', { inputs, recipe: B.recipeDigest }), done('b')]) {
+      applyLine(run, { v: 1, seq: run.seq + 1, at: 'now', event });
+    }
+    expect(judge(B, without('dist/b', 'dist/c'), run)).toEqual({ kind: 'fresh' });
+    expect(judge(B, { ...FILES, 'src/x.ts': 'other' }, run)).toEqual({
+      kind: 'stale',
+      reason: 'input src/x.ts changed',
+    });
   });
 
   test('a path that is named twice, by itself and by a glob, counts once', () => {

@@ -244,7 +244,7 @@ describe('30', () => {
 
   test('a refused verdict is recorded with its reasons, also without a receipt', () => {
     const record = criticRecord({ round: 2, at: AT, outcome: 'REFUSED', detail: ['stale: other bytes'] });
-    expect(record).toContain('## Round 2: REFUSED, 0 blockers');
+    expect(record).toContain('## Round 2: REFUSED, the verdict does not count');
     expect(record).toContain('receipt: unbindable');
     expect(record).toContain('refused:\n| - stale: other bytes');
   });
