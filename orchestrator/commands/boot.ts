@@ -1,5 +1,5 @@
 import { STATE_TOKENS } from '../model/limits.js';
-import { estimateTokens } from '../model/text.js';
+import { cleanText, estimateTokens } from '../model/text.js';
 import { changeLine, changesSinceOpened } from '../record/source-changes.js';
 import { readDirectives } from '../state/inbox.js';
 import { printJson } from './io.js';
@@ -25,9 +25,12 @@ export const bootCommand = (session: Session): number => {
     });
     return 0;
   }
-  for (const { name, text } of booted.documents) session.io.stdout(`==> ${name} <==\n${text.trimEnd()}\n\n`);
+  for (const { name, text } of booted.documents)
+    session.io.stdout(`==> ${cleanText(name)} <==\n${cleanText(text).trimEnd()}\n\n`);
   for (const { id, text } of unread)
-    session.io.stdout(`==> inbox/${String(id).padStart(4, '0')}.md (unread) <==\n${text.trimEnd()}\n\n`);
+    session.io.stdout(
+      `==> inbox/${String(id).padStart(4, '0')}.md (unread) <==\n${cleanText(text).trimEnd()}\n\n`,
+    );
   for (const change of changes) session.io.stdout(`changed since 00 was written: ${changeLine(change)}\n`);
   session.io.stdout(
     `≈ ${tokens} tokens in ${booted.documents.length} documents, ${unread.length} unread directives\n`,

@@ -16,6 +16,7 @@ import { takeLock } from '../state/lock.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
+import { refuseWorkers } from './refuse-workers.js';
 import {
   existingRun,
   flagText,
@@ -30,7 +31,7 @@ type Answer = 'approved' | 'rejected';
 
 /** `approve` and `reject`: a person's answer, bound to the digest that was shown, once. */
 export const decide = async (session: Session, answer: Answer): Promise<number> => {
-  refuseWorkers(session);
+  refuseWorkers(session, 'an approval');
   const paths = repositoryOf(session);
   const ticket = oneTicket(session);
   const directory = existingRun(session, paths, ticket);
@@ -64,16 +65,6 @@ export const decide = async (session: Session, answer: Answer): Promise<number> 
   } finally {
     lock.release();
   }
-};
-
-/** An agent is never the notary of its own handwriting. The marker can be taken off; the sandbox of a worker cannot. */
-const refuseWorkers = (session: Session): void => {
-  if (session.io.env['ORCHESTRATE_CHILD'] === undefined) return;
-  throw new Problem({
-    kind: 'evidence-refused',
-    message: 'an approval cannot come from inside a worker',
-    next: 'a person answers, from a shell that no worker started',
-  });
 };
 
 const noteOf = (session: Session, answer: Answer): string | undefined => {

@@ -1,6 +1,7 @@
 import { Problem } from '../model/failure.js';
 import { writeDirective } from '../state/inbox.js';
 import { printJson } from './io.js';
+import { refuseWorkers } from './refuse-workers.js';
 import { existingRun, oneTicket, repositoryOf, type Session } from './session.js';
 
 /** A directive travels whole in a prompt. */
@@ -8,6 +9,7 @@ const DIRECTIVE_BYTES = 8_192;
 
 /** `tell`: durable when it returns; needs no lock, so it works while a worker runs. */
 export const tell = (session: Session): number => {
+  refuseWorkers(session, 'a directive');
   const paths = repositoryOf(session);
   const ticket = oneTicket(session);
   const text = (session.request.text ?? '').trim();

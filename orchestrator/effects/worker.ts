@@ -5,6 +5,7 @@ import { labelOf, workerFor } from '../../workers/registry.js';
 import type { ForkRequest, Usage, WaitStatus, WorkerReturn } from '../model/child.js';
 import { UNKNOWN_USAGE } from '../model/child.js';
 import { digestOf } from '../model/digest.js';
+import { Problem } from '../model/failure.js';
 import type { ManualRef, Target, WorkerSpec } from '../model/pipeline.js';
 import { buildPrompt, type PromptParts, type ReviewParts } from '../context/prompt.js';
 import { childEnvironment } from '../process/child-env.js';
@@ -92,12 +93,21 @@ const failedToFreeze = (
 
 const undelivered = (run: TicketRun): { readonly id: number; readonly text: string }[] => {
   const { directivesRead, directivesDelivered } = run.recorder.run;
-  const wanted = new Set(
-    directivesRead.map(({ id }) => id).filter((id) => !directivesDelivered.includes(id)),
+  const wanted = directivesRead.filter(({ id }) => !directivesDelivered.includes(id));
+  if (wanted.length === 0) return [];
+  const found = new Map(
+    readDirectives(run.recorder.directory.inbox).map((directive) => [directive.id, directive]),
   );
-  return readDirectives(run.recorder.directory.inbox)
-    .filter(({ id }) => wanted.has(id))
-    .map(({ id, text }) => ({ id, text }));
+  return wanted.map(({ id, digest }) => {
+    const directive = found.get(id);
+    if (directive?.digest === digest) return { id, text: directive.text };
+    throw new Problem({
+      kind: 'record-refused',
+      message: `directive ${id} is ${directive === undefined ? 'gone' : 'not what was told'}: the journal has its digest`,
+      where: run.recorder.directory.inbox,
+      next: `restore the file, or say it again with \`orchestrate tell --ticket ${run.ticket} …\` after \`run --rebuild\``,
+    });
+  });
 };
 
 /** The kernel and the manual must be the bytes that the pipeline was validated with. */

@@ -82,7 +82,8 @@ const changeText = (name: string, recorded: Digest | undefined): string =>
 
 const outputChange = (target: Target, files: TargetFiles, context: TargetContext): string | undefined => {
   // Without a child it was left out (`when:`), and made nothing.
-  if (target.outputs.length === 0 || context.child === undefined) return undefined;
+  if (target.makes !== 'files' || target.outputs.length === 0 || context.child === undefined)
+    return undefined;
   const missing = target.outputs.find((path) => files.digest(path) === undefined);
   if (missing !== undefined) return `output ${missing} is missing`;
   return outputDigest(target, files, {}) === context.output

@@ -6,9 +6,11 @@
  *     that was used before without seeing a higher one.
  * L3  A holder is pid + start time + boot id. Dead, a zombie, or of another boot: taken over at once. Alive, also when it
  *     is stopped (SIGSTOP, a sleeping laptop): never stolen. Not to be known (another host, unreadable): never stolen.
+ * L4  An empty file is what a power cut leaves of a lock, as it is not synced: one from before this boot is free. One from
+ *     this boot is not to be known.
  */
-import { linkSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { linkSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { hostname, uptime } from 'node:os';
 import { join } from 'node:path';
 import { Problem } from '../model/failure.js';
 import type { ProcessIdentity } from '../model/child.js';
@@ -46,7 +48,10 @@ const look = (folder: string): Seen => {
   if (number === undefined) return { state: 'free', number: 0 };
   const path = join(folder, `lock.${number}`);
   const holder = readHolder(path);
-  if (typeof holder === 'string') return { state: 'unknown', number, detail: holder };
+  if (typeof holder === 'string') {
+    // L4
+    return isFromPowerCut(path) ? { state: 'free', number } : { state: 'unknown', number, detail: holder };
+  }
   const free = { state: 'free', number, before: holder.bootId } as const;
   if (holder.released === true) return free;
   if (holder.host !== hostname()) {
@@ -57,6 +62,12 @@ const look = (folder: string): Seen => {
     };
   }
   return liveness(holder) === 'dead' ? free : { state: 'held', number, holder };
+};
+
+/** Empty, and older than this start of the machine: its bytes did not reach the disk, and who wrote them is gone. */
+const isFromPowerCut = (path: string): boolean => {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && stat.size === 0 && stat.mtimeMs < Date.now() - uptime() * 1_000;
 };
 
 const readHolder = (path: string): LockHolder | string => {

@@ -177,7 +177,7 @@ describe('approve', () => {
     const rig = createRig();
     initAirlock(rig);
     const { approve, reject } = await waiting(rig);
-    for (const command of [approve, reject]) {
+    for (const command of [approve, reject, 'tell --ticket 320 let-me-in']) {
       const { code, stderr } = await rig.run(command.split(' '), {
         env: { ORCHESTRATE_CHILD: '320.plan.1.1' },
       });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync, writeFileSync, utimesSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -156,13 +156,21 @@ describe('L3: a holder is pid, start time and boot', () => {
     expect(names(path)).toEqual(['lock.2']);
   });
 
+  test('free: an empty file from before this start of the machine, which is what a power cut leaves (L4)', () => {
+    const path = folder();
+    leave(path, '');
+    utimesSync(join(path, 'lock.1'), 1, 1);
+    take(path);
+    expect(names(path)).toEqual(['lock.2']);
+  });
+
   test.each<[string, Partial<LockHolder> | string, string]>([
     [
       'another host, also of another boot',
       { host: 'elsewhere', bootId: 'another' },
       'it was taken on host `elsewhere`',
     ],
-    ['an empty file', '', 'it cannot be read'],
+    ['an empty file of this boot', '', 'it cannot be read'],
     ['garbage', '{"pid":', 'it cannot be read'],
     ['JSON that is no holder', '{"pid":"1"}', 'it does not name a holder'],
     ['null', 'null', 'it does not name a holder'],
