@@ -10,6 +10,7 @@ const SLOW = new Set([
   'readline',
   'readline/promises',
   'stream',
+  'string_decoder',
   'stream/promises',
   'tty',
   'v8',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Script, constants } from 'node:vm';
+import { Script } from 'node:vm';
 import { codeCachePath, readCodeCache, writeCodeCache } from './code-cache.js';
 import { lazyRequire } from './lazy-require.js';
 
@@ -63,7 +63,6 @@ const compile = (file: string, name: string, argv: readonly string[]): Compiled 
   const script = new Script(source, {
     filename: file,
     ...(cachedData && { cachedData }),
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   return { script, cache, fromCache: cachedData !== undefined && script.cachedDataRejected === false };
 };

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { writeOut } from './output.js';
 import { openScripts } from './scripts.js';
-import { mapStacks } from './stacks.js';
 
 /** Set by scripts/build.mjs. */
 declare const VERSION: string;
@@ -29,7 +28,8 @@ const start = (): void => {
 
 const run = async (argv: readonly string[]): Promise<void> => {
   const debug = argv.includes('--debug');
-  if (debug) mapStacks(join(__dirname, 'main.cjs'));
+  // Loads half of Node's module system: only for who asks.
+  if (debug) (await import('./stacks.js')).mapStacks(join(__dirname, 'main.cjs'));
   const fail = (error: unknown): void => reportUnexpected(error, debug);
   process.on('uncaughtException', (error) => {
     fail(error);

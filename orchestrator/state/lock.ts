@@ -9,7 +9,7 @@
  * L4  An empty file is what a power cut leaves of a lock, as it is not synced: one from before this boot is free. One from
  *     this boot is not to be known.
  */
-import { linkSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { hostname, uptime } from 'node:os';
 import { join } from 'node:path';
 import { Problem } from '../model/failure.js';
@@ -134,16 +134,25 @@ const tryNumber = (folder: string, number: number, holder: LockHolder): boolean 
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   } finally {
-    rmSync(own, { force: true });
+    unlinkSync(own);
   }
   const numbers = numbersIn(folder);
   if (numbers.at(-1) !== number) {
     // L2: the number was free only because others took it, released it and cleaned up in between.
-    rmSync(join(folder, `lock.${number}`), { force: true });
+    removeLock(folder, number);
     return false;
   }
-  for (const old of numbers.slice(0, -1)) rmSync(join(folder, `lock.${old}`), { force: true });
+  for (const old of numbers.slice(0, -1)) removeLock(folder, old);
   return true;
+};
+
+/** Gone already is as good: two processes may clean up at once. `rmSync` would load a millisecond of code. */
+const removeLock = (folder: string, number: number): void => {
+  try {
+    unlinkSync(join(folder, `lock.${number}`));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
 };
 
 const lockAt = (folder: string, number: number, holder: LockHolder): Lock => ({
