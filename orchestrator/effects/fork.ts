@@ -39,11 +39,16 @@ export const recordStart = (
   return { attempt, child };
 };
 
-/** Waits, and lets a signal to the orchestrator reach the child meanwhile. */
+/**
+ * Waits, and lets a signal to the orchestrator reach the child meanwhile.
+ * @throws `Problem` `record-refused` when the state or the journal was changed meanwhile: then nothing of it is believed
+ */
 export const waitFor = async (run: TicketRun, handle: ChildHandle): Promise<WaitStatus> => {
   run.children.add(handle);
   try {
-    return await handle.wait();
+    const status = await handle.wait();
+    run.recorder.requireUntouched();
+    return status;
   } finally {
     run.children.delete(handle);
   }

@@ -22,6 +22,7 @@ import type { Booted } from './boot.js';
 import { writeCheckpoint } from './checkpoint.js';
 import { nextActionOf } from './next.js';
 import { track, trackerOf, type Tracker } from './tracker.js';
+import { requireUntouched } from './untouched.js';
 
 export interface Recorder {
   readonly directory: RunDirectory;
@@ -30,6 +31,12 @@ export interface Recorder {
   readonly pipeline: Pipeline;
   /** The event has happened when this returns. @throws when it could not be written; then it did not happen */
   readonly record: (event: RunEvent) => JournalLine;
+  /**
+   * Compares what lies on the disk with what was written here. Nobody else writes while the lock is held, so a difference
+   * after a child ran is tampering.
+   * @throws `Problem` `record-refused` that names the file; nothing is recorded
+   */
+  readonly requireUntouched: () => void;
   /** Rewrites 99 unless a child runs. */
   readonly writeNextAction: () => void;
   /** Writes the checkpoint, where the record grew or digests of files were learned, and closes the journal. */
@@ -53,12 +60,14 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
   const journal = openJournal(directory.journal, key, booted.head);
   for (const name of booted.unwritten) restoreDocument(directory, run, name);
   let written = booted.nextActionSeq;
+  let nextText = booted.documents.find(({ name }) => name === '99_next_action.md')?.text;
   const writeNextAction = (): void => {
     // W2
     if (tracker.withChild.size > 0 || written === run.seq) return;
     const text = nextActionDocument(nextActionOf(pipeline, run, tracker), key);
     replaceFile(directory.document('99_next_action.md'), text, { sync: false });
     written = run.seq;
+    nextText = text;
   };
   return {
     directory,
@@ -77,6 +86,8 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
       options.onLine?.(line);
       return line;
     },
+    requireUntouched: () =>
+      requireUntouched(directory, run, { nextText, journalBytes: journal.head().bytes }),
     writeNextAction,
     close: (learned = false) => {
       if (learned || journal.head().seq > booted.head.seq || !existsSync(directory.checkpoint)) {
