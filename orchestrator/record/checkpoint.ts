@@ -3,8 +3,8 @@
  * its seal holds and the journal still begins with exactly the bytes that it was made from. One whose seal holds and that
  * does not fit proves that the journal is not what it was (J2): the journal was synced before it was written.
  */
-import { createHash, createHmac } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { createHash, createHmac, type Hash } from 'node:crypto';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import type { RunState } from '../machine/run-state.js';
 import type { ChainHead } from '../state/journal.js';
 import { replaceFile } from '../state/files.js';
@@ -31,19 +31,51 @@ const macOf = (text: string, key: Uint8Array): string => createHmac('sha256', ke
 const prefixOf = (journal: Buffer, bytes: number): string =>
   createHash('sha256').update(journal.subarray(0, bytes)).digest('hex');
 
-export const writeCheckpoint = (
-  path: string,
-  key: Uint8Array,
-  { head, run, journal }: Checkpoint & { readonly journal: Buffer },
-): void => {
-  const stored: Stored = {
-    v: VERSION,
-    head,
-    prefix: prefixOf(journal, head.bytes),
-    run: { ...run, targets: compact(run) },
+export interface CheckpointWriter {
+  /** Only what the journal gained since the last time is read again. */
+  readonly write: (head: ChainHead, run: RunState) => void;
+}
+
+/** Writes checkpoints of one journal, while nobody else appends to it. */
+export const checkpointWriter = (path: string, key: Uint8Array, journal: string): CheckpointWriter => {
+  const prefix = createHash('sha256');
+  let hashed = 0;
+  return {
+    write: (head, run) => {
+      hashed += hashRange(prefix, journal, { from: hashed, to: head.bytes });
+      const stored: Stored = {
+        v: VERSION,
+        head,
+        prefix: prefix.copy().digest('hex'),
+        run: { ...run, targets: compact(run) },
+      };
+      const text = JSON.stringify(stored);
+      replaceFile(path, `${macOf(text, key)}\n${text}`, { sync: false });
+    },
   };
-  const text = JSON.stringify(stored);
-  replaceFile(path, `${macOf(text, key)}\n${text}`, { sync: false });
+};
+
+const CHUNK = 1 << 20;
+
+const hashRange = (
+  hash: Hash,
+  path: string,
+  range: { readonly from: number; readonly to: number },
+): number => {
+  const fd = openSync(path, 'r');
+  try {
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK, range.to - range.from));
+    let at = range.from;
+    while (at < range.to) {
+      const read = readSync(fd, buffer, 0, Math.min(buffer.length, range.to - at), at);
+      if (read === 0) break;
+      hash.update(buffer.subarray(0, read));
+      at += read;
+    }
+    return at - range.from;
+  } finally {
+    closeSync(fd);
+  }
 };
 
 /** The newest state that may be believed; `undefined` when there is none. */

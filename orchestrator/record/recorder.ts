@@ -14,12 +14,12 @@ import type { Pipeline } from '../model/pipeline.js';
 import { applyLine, nextStates, targetState, type RunState } from '../machine/run-state.js';
 import type { TargetValue } from '../machine/target-machine.js';
 import { crossing } from '../state/crossing.js';
-import { replaceFile, writeAll, writeOnce } from '../state/files.js';
-import { journalBytes, openJournal } from '../state/journal.js';
+import { replaceFile, writeAll, writeOnce, writeProblem } from '../state/files.js';
+import { openJournal } from '../state/journal.js';
 import { nextActionDocument } from '../state/next-action.js';
 import type { DocumentName, RunDirectory } from '../state/run-dir.js';
 import type { Booted } from './boot.js';
-import { writeCheckpoint } from './checkpoint.js';
+import { checkpointWriter } from './checkpoint.js';
 import { nextActionOf } from './next.js';
 import { track, trackerOf, type Tracker } from './tracker.js';
 import { requireUntouched } from './untouched.js';
@@ -69,6 +69,21 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
     written = run.seq;
     nextText = text;
   };
+  const checkpoints = checkpointWriter(directory.checkpoint, key, directory.journal);
+  let checkpointed = booted.head.seq;
+  const writeCheckpoint = (): void => {
+    checkpoints.write(journal.head(), run);
+    checkpointed = journal.head().seq;
+  };
+  /** In the middle of a run it only saves time later: the event has happened, whatever becomes of its cache. */
+  const tryCheckpoint = (): void => {
+    try {
+      writeCheckpoint();
+    } catch (error) {
+      if (writeProblem(error) === undefined) throw error;
+      checkpointed = journal.head().seq;
+    }
+  };
   return {
     directory,
     run,
@@ -84,6 +99,7 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
       for (const [index, name] of names.entries()) track(tracker, run, name, before[index] ?? 'pending');
       for (const write of documentsIn(event)) writeDocument(directory, write);
       options.onLine?.(line);
+      if (line.seq - checkpointed >= intervalOf(run)) tryCheckpoint();
       return line;
     },
     requireUntouched: () =>
@@ -91,16 +107,17 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
     writeNextAction,
     close: (learned = false) => {
       if (learned || journal.head().seq > booted.head.seq || !existsSync(directory.checkpoint)) {
-        writeCheckpoint(directory.checkpoint, key, {
-          head: journal.head(),
-          run,
-          journal: journalBytes(directory.journal),
-        });
+        writeCheckpoint();
       }
       journal.close();
     },
   };
 };
+
+/** Lines that a boot may have to replay after a crash: some 100 ms. A large state is written less often than a small one. */
+const CHECKPOINT_LINES = 2_000;
+
+const intervalOf = (run: RunState): number => Math.max(CHECKPOINT_LINES, run.targets.size / 2);
 
 const namesIn = (event: RunEvent): readonly string[] => {
   if (!('target' in event)) return [];

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { boot } from '../../orchestrator/record/boot.js';
 import { emptyRun } from '../../orchestrator/machine/run-state.js';
-import { readCheckpoint, sealedCheckpoint, writeCheckpoint } from '../../orchestrator/record/checkpoint.js';
+import { checkpointWriter, readCheckpoint, sealedCheckpoint } from '../../orchestrator/record/checkpoint.js';
 import { folder, KEY, newRun, opened, OTHER_KEY, started } from '../helpers/core.js';
 
 const JOURNAL = Buffer.from('one\ntwo\n');
@@ -16,7 +17,9 @@ const written = (): string => {
     value: 'running',
     context: { attempt: 1, failures: 0, round: 1, gate: 0, feedback: [] },
   });
-  writeCheckpoint(path, KEY, { head: HEAD, run, journal: JOURNAL });
+  const journal = join(folder(), 'journal.jsonl');
+  writeFileSync(journal, JOURNAL);
+  checkpointWriter(path, KEY, journal).write(HEAD, run);
   return path;
 };
 
@@ -78,4 +81,21 @@ test('is written when there is news, or when it is missing', () => {
   expect(readCheckpoint(run.directory.checkpoint, KEY, readFileSync(run.directory.journal))?.head.seq).toBe(
     2,
   );
+});
+
+test('a long run writes one now and then: a kill leaves no more than some thousand lines to be replayed', () => {
+  const run = newRun();
+  const first = run.open();
+  first.record(opened());
+  for (let id = 1; id <= 2_500; id += 1) {
+    first.record({ type: 'directive.read', id, digest: `sha256:${'0'.repeat(64)}`, text: `directive ${id}` });
+  }
+  // Killed here: nothing is closed.
+  const journal = readFileSync(run.directory.journal);
+  const checkpoint = readCheckpoint(run.directory.checkpoint, KEY, journal);
+  expect(checkpoint?.head.seq).toBeGreaterThanOrEqual(2_000);
+  expect(checkpoint?.head.seq).toBeLessThanOrEqual(2_501);
+  const booted = boot(run.directory, KEY);
+  expect(booted.head.seq).toBe(2_501);
+  expect(booted.run.directivesRead).toHaveLength(2_500);
 });
