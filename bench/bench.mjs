@@ -5,6 +5,7 @@ import { cpus, loadavg, platform, release, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CASES } from './cases.mjs';
+import { longJournal } from './journal-case.mjs';
 import { live, output } from './output-cases.mjs';
 import { toTable } from './rows.mjs';
 
@@ -25,7 +26,7 @@ const { values: options } = parseArgs({
 });
 
 /** @type {ReadonlyMap<(bench: object) => object[] | Promise<object[]>, readonly string[]>} */
-const cases = new Map([...CASES, [output, ['P8', 'I6']], [live, ['P9']]]);
+const cases = new Map([...CASES, [longJournal, ['I8']], [output, ['P8', 'I6']], [live, ['P9']]]);
 const wanted = options.only.flatMap((ids) => ids.split(','));
 const known = [...cases.values()].flat();
 const unknown = wanted.filter((id) => !known.includes(id));
@@ -52,6 +53,7 @@ const makeBench = (runs) => {
   const { PATH = '', LANG = 'C.UTF-8', TMPDIR = tmpdir() } = process.env;
   return {
     dir,
+    home,
     program: resolve(options.program),
     env: { PATH, LANG, TMPDIR, HOME: home, ORCHESTRATE_HOME: home, NO_COLOR: '1' },
     runs,

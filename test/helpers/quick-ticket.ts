@@ -1,6 +1,17 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Rig } from './rig.js';
+import { afterAll } from 'vitest';
+import { writeFiles, type Rig } from './rig.js';
 
 const AGENT = resolve(import.meta.dirname, '../fixtures/agents/quick-agent.sh');
 
@@ -10,14 +21,33 @@ export interface QuickOptions {
   readonly agent?: string;
 }
 
+/** Made once for a file and an agent: eight processes for each of hundreds of rigs would take longer than what they test. */
+const templates = new Map<string, string>();
+
+// At the level of the file that imports this: inside a test it would be too late to be asked for.
+afterAll(() => {
+  for (const dir of templates.values()) rmSync(dir, { recursive: true, force: true });
+  templates.clear();
+});
+
 /**
  * A repository whose ticket 1 goes through the built-in pipeline in well under a second: agents are small shell scripts,
  * the first round is rejected, a policy approves. Every agent that is started, and every push that the remote takes, leaves a line.
  */
 export const quickTicket = (rig: Rig, options: QuickOptions = {}): void => {
-  const worker = `{ adapter: command, command: [${options.agent ?? AGENT}] }`;
-  rig.gitIn(rig.dir, 'init', '-q', '-b', 'main', rig.repo);
-  rig.write({
+  const agent = options.agent ?? AGENT;
+  const key = `${agent} ${options.targets ?? ''}`;
+  const template = templates.get(key) ?? makeTemplate(rig, agent, options.targets ?? '');
+  templates.set(key, template);
+  cpSync(template, rig.repo, { recursive: true, preserveTimestamps: true, mode: constants.COPYFILE_FICLONE });
+};
+
+const makeTemplate = (rig: Rig, agent: string, targets: string): string => {
+  const dir = mkdtempSync(join(tmpdir(), 'orchestrate-quick-'));
+  const git = (...args: string[]): string => rig.gitIn(dir, ...args);
+  const worker = `{ adapter: command, command: [${agent}] }`;
+  git('init', '-q', '-b', 'main');
+  writeFiles(dir, {
     'README.md': '# Answers\n',
     'tickets/1.md':
       '---\ntitle: The answer\nacceptance: [it is 42]\n---\nWrite the answer into src/answer.txt.\n',
@@ -34,16 +64,18 @@ targets:
     gates: [{ approval: { policy: { paths: ["src/**"], maxFiles: 5, maxLines: 50 } } }]
   implementation-diff:
     gates: [not-empty, blast-radius, { check: { name: answer, run: [grep, -q, "4", src/answer.txt], timeout: 1m } }]
-${options.targets ?? ''}`,
+${targets}`,
   });
-  rig.git('add', '-A');
-  rig.git('-c', 'commit.gpgSign=false', 'commit', '-qm', 'Start');
-  rig.git('init', '-q', '--bare', '.git/origin.git');
-  rig.git('remote', 'add', 'origin', join(rig.repo, '.git/origin.git'));
-  rig.git('push', '-q', '-u', 'origin', 'main');
-  const hook = join(rig.repo, '.git/origin.git/hooks/post-receive');
-  writeFileSync(hook, `#!/bin/sh\ncat >>${join(rig.dir, 'pushes.log')}\n`);
+  git('add', '-A');
+  git('-c', 'commit.gpgSign=false', 'commit', '-qm', 'Start');
+  git('init', '-q', '--bare', '.git/origin.git');
+  // Relative, as the template is copied.
+  git('remote', 'add', 'origin', './.git/origin.git');
+  git('push', '-q', '-u', 'origin', 'main');
+  const hook = join(dir, '.git/origin.git/hooks/post-receive');
+  writeFileSync(hook, '#!/bin/sh\ncat >>../../../pushes.log\n');
   chmodSync(hook, 0o755);
+  return dir;
 };
 
 /** What `rig.run` needs in its environment, so that the agents' lines are found. */

@@ -101,7 +101,10 @@ test('what was seen once is ended although nothing ties it to the child any more
   writeFileSync(join(folder, 'go'), '');
   await until(() => parseStat(textOf(`/proc/${pid}/stat`))?.ppid !== middle);
   writeFileSync(join(folder, 'end'), '');
-  expect(await handle.wait()).toMatchObject({ end: { kind: 'exited', code: 0 }, leftovers: 1 });
+  const status = await handle.wait();
+  expect(status.end).toEqual({ kind: 'exited', code: 0 });
+  // A `sleep` of the loops may have been there as well.
+  expect(status.leftovers).toBeGreaterThanOrEqual(1);
   expect(isAlive(pid)).toBe(false);
 });
 
