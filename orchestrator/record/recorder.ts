@@ -15,7 +15,7 @@ import { applyLine, nextStates, targetState, type RunState } from '../machine/ru
 import type { TargetValue } from '../machine/target-machine.js';
 import { crossing } from '../state/crossing.js';
 import { replaceFile, writeAll, writeOnce, writeProblem } from '../state/files.js';
-import { openJournal } from '../state/journal.js';
+import { openJournal, type Journal } from '../state/journal.js';
 import { nextActionDocument } from '../state/next-action.js';
 import type { DocumentName, RunDirectory } from '../state/run-dir.js';
 import type { Booted } from './boot.js';
@@ -69,21 +69,7 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
     written = run.seq;
     nextText = text;
   };
-  const checkpoints = checkpointWriter(directory.checkpoint, key, directory.journal);
-  let checkpointed = booted.head.seq;
-  const writeCheckpoint = (): void => {
-    checkpoints.write(journal.head(), run);
-    checkpointed = journal.head().seq;
-  };
-  /** In the middle of a run it only saves time later: the event has happened, whatever becomes of its cache. */
-  const tryCheckpoint = (): void => {
-    try {
-      writeCheckpoint();
-    } catch (error) {
-      if (writeProblem(error) === undefined) throw error;
-      checkpointed = journal.head().seq;
-    }
-  };
+  const checkpoints = openCheckpoints(options, journal);
   return {
     directory,
     run,
@@ -99,16 +85,14 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
       for (const [index, name] of names.entries()) track(tracker, run, name, before[index] ?? 'pending');
       for (const write of documentsIn(event)) writeDocument(directory, write);
       options.onLine?.(line);
-      if (line.seq - checkpointed >= intervalOf(run)) tryCheckpoint();
+      checkpoints.writeIfDue();
       return line;
     },
     requireUntouched: () =>
       requireUntouched(directory, run, { nextText, journalBytes: journal.head().bytes }),
     writeNextAction,
     close: (learned = false) => {
-      if (learned || journal.head().seq > booted.head.seq || !existsSync(directory.checkpoint)) {
-        writeCheckpoint();
-      }
+      checkpoints.writeLast(learned);
       journal.close();
     },
   };
@@ -118,6 +102,32 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
 const CHECKPOINT_LINES = 2_000;
 
 const intervalOf = (run: RunState): number => Math.max(CHECKPOINT_LINES, run.targets.size / 2);
+
+const openCheckpoints = ({ directory, key, booted }: RecorderOptions, journal: Journal) => {
+  const { run } = booted;
+  const writer = checkpointWriter(directory.checkpoint, key, directory.journal);
+  let written = booted.head.seq;
+  const write = (): void => {
+    writer.write(journal.head(), run);
+    written = journal.head().seq;
+  };
+  return {
+    /** In the middle of a run it only saves time later: the event has happened, whatever becomes of its cache. */
+    writeIfDue: (): void => {
+      if (journal.head().seq - written < intervalOf(run)) return;
+      try {
+        write();
+      } catch (error) {
+        if (writeProblem(error) === undefined) throw error;
+        written = journal.head().seq;
+      }
+    },
+    writeLast: (learned: boolean): void => {
+      const isNews = learned || journal.head().seq > booted.head.seq;
+      if (isNews || !existsSync(directory.checkpoint)) write();
+    },
+  };
+};
 
 const namesIn = (event: RunEvent): readonly string[] => {
   if (!('target' in event)) return [];

@@ -34,6 +34,13 @@ const killedAt = async (n: number): Promise<unknown> => {
   return outcomeOf(rig);
 };
 
+/**
+ * Nothing is written between the crossing before and this one: the world is the same, so one of the two is enough. The
+ * append of a line begins where the last write ended, and what only reads ends where it began.
+ */
+const isSameAsBefore = (name: string): boolean =>
+  /^append (?!document)/.test(name) || /^git (snapshot|changedPaths) done$/.test(name);
+
 /** Enough to keep two cores busy. */
 const LANES = 4;
 
@@ -42,7 +49,9 @@ test('killed at every append, write, rename, sync, fork and git step, a resumed 
   expect(outcome.agents).toHaveLength(6);
   expect(outcome.pushed).toEqual(['refs/heads/orchestrate/1', 'refs/heads/main']);
   expect(crossings.length).toBeGreaterThan(150);
-  const left = crossings.map((name, index) => ({ name, n: index + 1 }));
+  const left = crossings
+    .map((name, index) => ({ name, n: index + 1 }))
+    .filter(({ name }) => !isSameAsBefore(name));
   const different: { readonly at: string; readonly found: unknown }[] = [];
   const lane = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
