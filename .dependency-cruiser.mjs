@@ -26,11 +26,10 @@ const MAY_IMPORT = {
 const PATH = {
   workers: '^workers/(?!scripted/)',
   'workers/scripted': '^workers/scripted/',
-  launcher: '^launcher/',
 };
 const folder = (name) => PATH[name] ?? `^orchestrator/${name}/`;
 
-const SHIPPED = ['^orchestrator/', '^workers/', '^launcher/'];
+const SHIPPED = ['^orchestrator/', '^workers/'];
 
 const layers = Object.entries(MAY_IMPORT).map(([name, others]) => ({
   name: `${name.replace('/', '-')}-imports`,

@@ -6,7 +6,7 @@ import extractDepcruiseConfig from 'dependency-cruiser/config-utl/extract-depcru
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const FOLDERS = ['orchestrator', 'workers', 'launcher'];
+const FOLDERS = ['orchestrator', 'workers'];
 
 const look = async (root: string, folders: readonly string[]): Promise<ICruiseResult> => {
   const options: ICruiseOptions = await extractDepcruiseConfig(join(ROOT, '.dependency-cruiser.mjs'));

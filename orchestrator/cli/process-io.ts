@@ -1,5 +1,5 @@
 import { fstatSync, statSync, writeSync } from 'node:fs';
-// Loaded when it is first used (launcher/lazy-require.ts); a dynamic import would have Node warn on the terminal.
+// Loaded when it is first used (orchestrator/launcher/lazy-require.ts); a dynamic import would have Node warn on the terminal.
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
 import type { Io } from '../commands/io.js';

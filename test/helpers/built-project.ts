@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const REPOSITORY = resolve(import.meta.dirname, '../..');
-const BUILD = join(REPOSITORY, 'scripts/build.mjs');
+const BUILD = join(REPOSITORY, '.ci/build.mjs');
 
 export interface Ended {
   readonly code: number | null;

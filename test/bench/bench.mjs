@@ -20,7 +20,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     json: { type: 'boolean', default: false },
     runs: { type: 'string' },
-    program: { type: 'string', default: join(import.meta.dirname, '../dist/orchestrate.cjs') },
+    program: { type: 'string', default: join(import.meta.dirname, '../../dist/orchestrate.cjs') },
     dir: { type: 'string', default: tmpdir() },
   },
 });

@@ -4,7 +4,7 @@ import { Script } from 'node:vm';
 import { codeCachePath, readCodeCache, writeCodeCache } from './code-cache.js';
 import { lazyRequire } from './lazy-require.js';
 
-/** Set by scripts/build.mjs: what the code of each bundle hashes to, by name. Each file begins with it, in a comment. */
+/** Set by .ci/build.mjs: what the code of each bundle hashes to, by name. Each file begins with it, in a comment. */
 declare const DIGESTS: Readonly<Record<string, string>>;
 
 /** A bundle is a function of what Node gives a CommonJS module: exports, require, module, filename, dirname. */

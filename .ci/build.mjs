@@ -1,4 +1,4 @@
-// node scripts/build.mjs [--types] [--force] [--root DIR]
+// node .ci/build.mjs [--types] [--force] [--root DIR]
 //
 // dist/main.cjs              the program, bundled and minified; wrapped so that the launcher compiles it as it is
 // dist/main.cjs.map          read for --debug only
@@ -33,7 +33,7 @@ async function build() {
   const startedAt = Date.now();
   // Not at the top: esbuild takes longer to load than a build that has nothing to do.
   const { ENTRIES, bundleAll } = await import('./bundles.mjs');
-  const { texts, inputs } = await bundleAll(root, join(HERE, 'launcher/orchestrate.cjs'));
+  const { texts, inputs } = await bundleAll(root, join(HERE, 'orchestrator/launcher/orchestrate.cjs'));
   removeOthers(
     join(dist, 'vendor'),
     texts.map(([name]) => join(dist, name)),
@@ -45,7 +45,7 @@ async function build() {
   const byHand = [
     ...Object.values(ENTRIES).map(({ entry }) => join(root, entry)),
     ...['package.json', 'tsconfig.json'].map((name) => join(root, name)),
-    ...['build', 'bundles', 'stamp'].map((name) => join(HERE, 'scripts', `${name}.mjs`)),
+    ...['build', 'bundles', 'stamp'].map((name) => join(HERE, '.ci', `${name}.mjs`)),
   ];
   writeStamp(root, {
     startedAt,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { writeOut } from './output.js';
 import { openScripts } from './scripts.js';
 
-/** Set by scripts/build.mjs. */
+/** Set by .ci/build.mjs. */
 declare const VERSION: string;
 declare const HELP: string;
 

@@ -13,7 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { cacheFolder, orchestrateHome } from '../orchestrator/state/home.js';
+import { cacheFolder, orchestrateHome } from '../state/home.js';
 
 // What V8 compiled of the bundle, kept between runs in `<orchestrate home>/cache/code/`. Only ever a shortcut: whatever goes
 // wrong here, the bundle is compiled from its source.
