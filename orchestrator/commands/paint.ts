@@ -35,8 +35,11 @@ export const painter = (io: Io, stream: 'stdout' | 'stderr'): Painter => {
   };
 };
 
+/** What takes as many columns as it has characters: almost every cell of ten thousand. */
+const PLAIN = /^[\u0020-\u007E]*$/;
+
 /** Columns needed for a text on a terminal: sequences take none. */
-const width = (text: string): number => Array.from(cleanText(text)).length;
+const width = (text: string): number => (PLAIN.test(text) ? text.length : Array.from(cleanText(text)).length);
 
 /** Columns as wide as their widest cell, two spaces apart, nothing at the end of a line. */
 export const table = (rows: readonly (readonly string[])[]): string => {
