@@ -27,7 +27,7 @@ const builderPid = async (rig: Rig): Promise<number> => {
   return Number(rig.read('../pid'));
 };
 
-test.each(['SIGINT', 'SIGTERM'] as const)(
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   '%s ends the children and the run with 130; the next run goes on and ships',
   async (signal) => {
     const rig = createRig();

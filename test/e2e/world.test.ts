@@ -1,0 +1,62 @@
+import { realpathSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { outcomeOf, quickEnv, quickTicket } from '../helpers/quick-ticket.js';
+import { createRig, type Rig } from '../helpers/rig.js';
+
+const run = (rig: Rig, ...args: string[]) =>
+  rig.run(['run', '--ticket', '1', ...args], { env: quickEnv(rig) });
+
+/** A ticket whose commit is made and not pushed. */
+const committed = async (rig: Rig): Promise<string> => {
+  quickTicket(rig);
+  const ended = await run(rig, '--until', 'commit');
+  expect(ended.code, ended.stderr).toBe(0);
+  return rig.git('rev-parse', 'orchestrate/1');
+};
+
+test('a branch that somebody moved stops the run with 4 before anything is pushed; put back as the message says, it goes on', async () => {
+  const rig = createRig();
+  const ours = await committed(rig);
+  rig.git('branch', '-f', 'orchestrate/1', 'main');
+  const refused = await run(rig);
+  expect(refused).toMatchObject({ code: 4, stdout: '' });
+  expect(refused.stderr).toContain('branch `orchestrate/1` was moved by someone else');
+  expect(outcomeOf(rig).pushed).toEqual([]);
+  const command = /`git (branch -f [^`]+)`/.exec(refused.stderr)?.[1] ?? '';
+  rig.git(...command.split(' '));
+  expect(rig.git('rev-parse', 'orchestrate/1')).toBe(ours);
+  expect((await run(rig)).code).toBe(0);
+});
+
+test('a branch that is gone stops the run with 4 and names our commit', async () => {
+  const rig = createRig();
+  const ours = await committed(rig);
+  rig.git('branch', '-D', 'orchestrate/1');
+  const refused = await run(rig);
+  expect(refused.code).toBe(4);
+  expect(refused.stderr).toContain(`branch \`orchestrate/1\` is gone; our commit is ${ours}`);
+});
+
+test('a tree that is gone stops the run with 4 and names the rebuild that makes a new one, which works', async () => {
+  const rig = createRig();
+  quickTicket(rig);
+  expect((await run(rig, '--until', 'implementation-diff')).code).toBe(0);
+  rmSync(realpathSync(join(rig.repo, '.orchestrate/1/tree')), { recursive: true });
+  const refused = await run(rig);
+  expect(refused).toMatchObject({ code: 4, stdout: '' });
+  const command = /`orchestrate (run [^`]+)`/.exec(refused.stderr)?.[1] ?? '';
+  expect(command).toBe('run --ticket 1 --rebuild ticket');
+  expect((await run(rig, '--rebuild', 'approved-plan')).code).toBe(4);
+  const again = await rig.run(command.split(' '), { env: quickEnv(rig) });
+  expect(again.code, again.stderr).toBe(0);
+});
+
+test('what is resumed says what it takes over', async () => {
+  const rig = createRig();
+  quickTicket(rig);
+  await run(rig, '--until', 'approved-plan');
+  expect((await run(rig)).stdout).toMatch(
+    /^resuming at journal line \d+: 3 of 9 targets are done and reused\n/,
+  );
+});
