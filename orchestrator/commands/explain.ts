@@ -67,6 +67,7 @@ const explainRun = async (
     memory: run.stats,
     now: session.clock.now,
     isOver: () => isOver(pipeline, run),
+    ticket: { root: paths.root, id: run.ticket },
   });
   return explanations(pipeline, run, files, session.clock.now());
 };

@@ -180,6 +180,7 @@ const ticketRun = async (session: Session, options: OpenOptions, recorder: Recor
     memory: state.stats,
     now: session.clock.now,
     isOver: () => isOver(options.loaded.pipeline, state),
+    ticket: { root: paths.root, id: options.ticket },
   });
   let workspace: Promise<Workspace> | undefined;
   const run: TicketRun = {

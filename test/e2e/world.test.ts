@@ -60,3 +60,16 @@ test('what is resumed says what it takes over', async () => {
     /^resuming at journal line \d+: 3 of 9 targets are done and reused\n/,
   );
 });
+
+test('a ticket file that changed later is reported and held: 10 is written once', async () => {
+  const rig = createRig();
+  quickTicket(rig);
+  await run(rig, '--until', 'approved-plan');
+  rig.write({ 'tickets/1.md': `${rig.read('tickets/1.md')}And one thing more.\n` });
+  const explained = await rig.run(['explain', '--ticket', '1', 'ticket']);
+  expect(explained.stdout).toMatch(/^1 +ticket +held +input tickets\/1\.md changed\n$/);
+  const ended = await run(rig);
+  expect(ended.code, ended.stdout).toBe(0);
+  expect(ended.stderr).toContain('ticket is held by its latch: input tickets/1.md changed');
+  expect(rig.read('.orchestrate/1/state/10_ticket.md')).not.toContain('one thing more');
+});
