@@ -7,7 +7,7 @@ const MAY_IMPORT = {
   // A program of its own, which the orchestrator forks like any other.
   'workers/scripted': 'model',
   state: 'model',
-  git: 'model',
+  git: 'model state',
   process: 'model workers state',
   gates: 'model git process state',
   context: 'model state',

@@ -6,6 +6,7 @@ import { type Git, run, runForText } from './git.js';
 import { isBranchName } from './layout.js';
 import { transferPack } from './pack.js';
 import type { Store } from './store.js';
+import { crossing } from '../state/crossing.js';
 
 export interface PublishRequest {
   readonly git: Git;
@@ -60,6 +61,7 @@ export const publishBranch = async (
     scratch: request.store.path,
     loose: true,
   });
+  crossing('git objects published, not the branch');
   return moved.ok ? updateRef(request) : moved;
 };
 

@@ -7,6 +7,7 @@ import { type Git, redact, run } from './git.js';
 import { makeGitDir } from './layout.js';
 import type { Store } from './store.js';
 import { networkSettings, readUserConfig } from './user-config.js';
+import { crossing } from '../state/crossing.js';
 
 /** A remote as a frozen URL: no name of a remote and no setting of a repository is consulted. */
 export interface Remote {
@@ -107,6 +108,8 @@ export const pushRef = async (remote: Remote, request: PushRequest): Promise<Res
     answers: [1],
     timeoutMs: TRANSFER_TIMEOUT_MS,
   });
+  // The remote has it, and nobody has written that down yet.
+  crossing('git pushed, not looked at');
   if (!pushed.ok) return unreachable(remote, pushed.failure.message);
   if (pushed.value.code === 0) return ok('pushed');
   const said = redact(pushed.value.stdout.toString('utf8'));

@@ -6,8 +6,8 @@ import { outcomeOf, quickEnv, quickTicket } from '../helpers/quick-ticket.js';
 import { createRig, type Rig } from '../helpers/rig.js';
 
 /** Runs ticket 1 to its end. */
-const finish = (rig: Rig, env: Record<string, string> = {}) =>
-  rig.run(['run', '--ticket', '1'], { env: { ...quickEnv(rig), ...env } });
+const finish = (rig: Rig, env: Record<string, string> = {}, ...args: string[]) =>
+  rig.run(['run', '--ticket', '1', ...args], { env: { ...quickEnv(rig), ...env } });
 
 const crossingsOf = (rig: Rig, file: string): string[] =>
   readFileSync(join(rig.dir, file), 'utf8').trimEnd().split('\n');
@@ -62,3 +62,45 @@ test('killed at every append, write, rename, sync, fork and git step, a resumed 
   await Promise.all(Array.from({ length: LANES }, lane));
   expect(different[0]?.found ?? outcome, different.map(({ at }) => at).join('; ')).toEqual(outcome);
 }, 600_000);
+
+/** The base moves while the ticket is worked on, so that it lands by a merge. */
+const moveBase = (rig: Rig): void => {
+  const other = join(rig.dir, 'other');
+  rig.gitIn(rig.dir, 'clone', '-q', '-b', 'main', join(rig.repo, '.git/origin.git'), other);
+  rig.gitIn(
+    other,
+    '-c',
+    'user.name=o',
+    '-c',
+    'user.email=o@example.com',
+    'commit',
+    '-q',
+    '--allow-empty',
+    '-m',
+    'Meanwhile',
+  );
+  rig.gitIn(other, 'push', '-q', 'origin', 'main');
+};
+
+/** A ticket that is pushed, and whose base has moved since. */
+const readyToMerge = async (): Promise<Rig> => {
+  const rig = createRig();
+  quickTicket(rig);
+  expect((await finish(rig, {}, '--until', 'push')).code).toBe(0);
+  moveBase(rig);
+  return rig;
+};
+
+test('killed between the push of a merge and the look at the remote, a ticket has landed once', async () => {
+  const calm = await readyToMerge();
+  await finish(calm, { ORCHESTRATE_TEST_CROSSINGS: join(calm.dir, 'landing') });
+  const at = crossingsOf(calm, 'landing').indexOf('git pushed, not looked at') + 1;
+  expect(at).toBeGreaterThan(0);
+  const rig = await readyToMerge();
+  const killed = await finish(rig, { ORCHESTRATE_TEST_CROSSING: String(at) });
+  expect(killed.signal).toBe('SIGKILL');
+  const ended = await finish(rig);
+  expect(ended.code, ended.stderr).toBe(0);
+  const subjects = rig.git('--git-dir=.git/origin.git', 'log', '--format=%s', 'main').split('\n');
+  expect(subjects.toSorted()).toEqual(['Meanwhile', 'Merge orchestrate/1', 'Start', 'The answer']);
+});
