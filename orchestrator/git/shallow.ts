@@ -54,8 +54,8 @@ export const updateShallow = async (gitDir: string, change: ShallowChange): Prom
 
 const WAIT_MS = 20;
 const LOCK_TIMEOUT_MS = 10_000;
-/** Held for a few milliseconds; one of this age belongs to a process that died. */
-const STALE_MS = 60_000;
+/** Held for a few milliseconds; one of this age belongs to a process that died. Shorter than the wait, so that no death blocks. */
+const STALE_MS = 3_000;
 
 const openLock = async (lock: string): Promise<number> => {
   for (let waitedMs = 0; waitedMs < LOCK_TIMEOUT_MS; waitedMs += WAIT_MS) {
@@ -65,7 +65,8 @@ const openLock = async (lock: string): Promise<number> => {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
     const stat = statSync(lock, { throwIfNoEntry: false });
-    if (stat !== undefined && Date.now() - stat.mtimeMs > STALE_MS) unlinkSync(lock);
+    // Also when the clock was set back meanwhile.
+    if (stat !== undefined && Math.abs(Date.now() - stat.mtimeMs) > STALE_MS) rmSync(lock, { force: true });
     await delay(WAIT_MS);
   }
   throw new Problem({
