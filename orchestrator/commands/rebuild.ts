@@ -49,10 +49,7 @@ export const requireRebuildable = async (
   for (const [ticket, { pipeline }] of loaded) {
     existingRun(session, paths, ticket);
     requireTarget(pipeline, asked);
-    const maker = pipeline.targets.find(
-      ({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket',
-    );
-    if (maker === undefined || !downstreamOf(pipeline, asked).includes(maker.name)) continue;
+    if (!makesNewTree({ pipeline, asked })) continue;
     const { readTicketFile } = await import('../builtins/ticket-file.js');
     readTicketFile(paths.root, pipeline.settings.tickets.path, ticket);
     const { requireBase } = await import('../effects/repository-facts.js');
@@ -99,7 +96,7 @@ export const rebuild = (
 };
 
 /** `ticket`, or a target above it: the new epoch gets a tree of its own. */
-const makesNewTree = ({ pipeline, asked }: RebuildOptions): boolean => {
+const makesNewTree = ({ pipeline, asked }: Pick<RebuildOptions, 'pipeline' | 'asked'>): boolean => {
   const maker = pipeline.targets.find(
     ({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket',
   );

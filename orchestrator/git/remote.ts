@@ -157,19 +157,20 @@ export const fetchHead = async (remote: Remote, request: FetchRequest): Promise<
   }
 };
 
+/** A fetch of named branches and of nothing else; the URL and the refspecs follow. */
+const FETCH = [
+  'fetch',
+  '--quiet',
+  '--no-tags',
+  '--no-write-fetch-head',
+  '--no-auto-maintenance',
+  '--no-recurse-submodules',
+  '--',
+] as const;
+
 const fetchInto = async (remote: Remote, request: FetchRequest, courier: string): Promise<Result<string>> => {
   const fetched = await run(remote.git, {
-    args: [
-      'fetch',
-      '--quiet',
-      '--no-tags',
-      '--no-write-fetch-head',
-      '--no-auto-maintenance',
-      '--no-recurse-submodules',
-      '--',
-      remote.url,
-      `+refs/heads/${request.branch}:refs/incoming/head`,
-    ],
+    args: [...FETCH, remote.url, `+refs/heads/${request.branch}:refs/incoming/head`],
     gitDir: courier,
     env: { ...(await networkOf(remote)), GIT_OBJECT_DIRECTORY: join(remote.paths.gitDir, 'objects') },
     timeoutMs: request.timeoutMs ?? TRANSFER_TIMEOUT_MS,
@@ -189,13 +190,7 @@ export const fetchBranches = async (
 ): Promise<Result<ReadonlyMap<string, string>>> => {
   const fetched = await run(remote.git, {
     args: [
-      'fetch',
-      '--quiet',
-      '--no-tags',
-      '--no-write-fetch-head',
-      '--no-auto-maintenance',
-      '--no-recurse-submodules',
-      '--',
+      ...FETCH,
       remote.url,
       ...branches.map((branch, position) => `+refs/heads/${branch}:refs/incoming/${position}`),
     ],
