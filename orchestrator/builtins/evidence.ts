@@ -1,7 +1,6 @@
 import type { Receipt } from '../model/event.js';
 import type { Target } from '../model/pipeline.js';
-import { receiptState } from '../gates/verdict.js';
-import { approvedReceipt } from '../effects/verdict-gate.js';
+import { receiptState, standingOf } from '../gates/verdict.js';
 import { reviewedReceipt } from '../effects/freeze.js';
 import type { FailureFacts, TicketRun } from '../effects/ticket-run.js';
 
@@ -12,24 +11,42 @@ const refused = (message: string, next: string): Evidence => ({
   failure: { kind: 'evidence-refused', message, next, canRetry: false },
 });
 
-/** Is there a review among the targets that this one stands on? A pipeline without one commits what its checks passed. */
+/** Reviews of this very diff among the targets that this one stands on. */
+const reviewsOf = (run: TicketRun, target: Target, sealed: Receipt): readonly Target[] => {
+  const before = new Set(target.needs);
+  for (const { name, needs } of run.pipeline.targets.toReversed())
+    if (before.has(name)) for (const need of needs) before.add(need);
+  return run.pipeline.targets.filter(
+    (other) => other.makes === 'review' && before.has(other.name) && reviewedReceipt(run, other) === sealed,
+  );
+};
+
+/** A pipeline without a review commits what its checks passed. */
 const isReviewed = (run: TicketRun): boolean => run.pipeline.targets.some(({ makes }) => makes === 'review');
 
-/** The receipt that commit, push and land are bound to; it must be about the diff that the pipeline holds now. */
+/**
+ * The receipt that commit, push and land are bound to: every review of the diff must have approved exactly what the
+ * pipeline holds now, in its last round.
+ */
 export const boundReceipt = (run: TicketRun, target: Target): Evidence => {
   const sealed = reviewedReceipt(run, target);
   if (sealed === undefined)
     return refused('there is no sealed diff', 'a target that makes a diff must come before this one');
   if (!isReviewed(run)) return { receipt: sealed };
-  const approved = approvedReceipt(run);
-  if (approved === undefined)
-    return refused('no review has approved this diff', 'the review must come before this target');
-  const state = receiptState(approved, sealed);
-  if (state === 'current') return { receipt: approved };
-  return refused(
-    `the receipt of the review is ${state}: the diff is another one by now`,
-    `\`orchestrate run --ticket ${run.ticket}\` reviews it again`,
-  );
+  const reviews = reviewsOf(run, target, sealed);
+  if (reviews.length === 0)
+    return refused('no review has approved this diff', 'a review of it must come before this target');
+  let approved = sealed;
+  for (const { name } of reviews) {
+    const standing = standingOf(run.recorder.run.rounds, name, sealed);
+    if (standing.kind === 'refused')
+      return refused(
+        standing.reason,
+        `\`orchestrate run --ticket ${run.ticket} --rebuild ${name}\` has it reviewed again`,
+      );
+    approved = standing.receipt;
+  }
+  return { receipt: approved };
 };
 
 /** The same, and the tree still is what was reviewed: edits after the verdict are neither committed nor ignored. */

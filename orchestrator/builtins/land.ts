@@ -1,5 +1,6 @@
 import { factOf } from '../machine/run-state.js';
 import { isoTime } from '../model/clock.js';
+import { oneLine } from '../model/text.js';
 import { stateOf } from '../effects/ticket-run.js';
 import { boundReceipt } from './evidence.js';
 import { doneWith, failedWith, type BuiltinEffect } from './result.js';
@@ -16,7 +17,7 @@ export const land: BuiltinEffect = async (run, target) => {
   ).land({
     commit,
     receipt: bound.receipt,
-    message: `Merge ${branch}\n\nTicket: ${run.ticket}\n`,
+    message: `Merge ${oneLine(branch)}\n\nTicket: ${run.ticket}\n`,
     date: stateOf(run, target).context.startedAt ?? isoTime(run.clock),
   });
   if (!landed.ok) return failedWith(landed.failure, landed.failure.kind === 'git-failed');

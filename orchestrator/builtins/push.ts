@@ -10,7 +10,7 @@ export const push: BuiltinEffect = async (run, target) => {
   if (commit === undefined || commit === bound.receipt.base) {
     return doneWith({ pushed: 'nothing' }, ['nothing to push: there is no commit']);
   }
-  const pushed = await (await run.workspace()).push(commit);
+  const pushed = await (await run.workspace()).push(commit, bound.receipt);
   if (!pushed.ok) return failedWith(pushed.failure, pushed.failure.kind === 'git-failed');
   return doneWith(
     { pushed: commit },

@@ -19,6 +19,8 @@ interface Context {
   readonly paths: RepositoryPaths;
   readonly run: RunState;
   readonly tree: string;
+  /** Ignored files that the tree was given when it was made. */
+  readonly given: readonly string[];
 }
 
 /**
@@ -29,10 +31,9 @@ interface Context {
 export const requireSafe = async (
   env: NodeJS.ProcessEnv,
   paths: RepositoryPaths,
-  run: RunState,
-  tree: string,
+  { run, tree, given }: Pick<Context, 'run' | 'tree' | 'given'>,
 ): Promise<string> => {
-  const context: Context = { git: openGit(paths, env), store: openStore(paths), paths, run, tree };
+  const context: Context = { git: openGit(paths, env), store: openStore(paths), paths, run, tree, given };
   const commit = leftBehind(run)?.commit;
   await requireCommitted(context, commit);
   return commit === undefined
@@ -85,7 +86,10 @@ const requireCommitted = async (context: Context, commit: string | undefined): P
 
 let counter = 0;
 
-const takeSnapshot = async ({ git, store, paths, run, tree }: Context, base: string): Promise<string> => {
+const takeSnapshot = async (
+  { git, store, paths, run, tree, given }: Context,
+  base: string,
+): Promise<string> => {
   counter += 1;
   const diffFile = join(store.path, `tmp-clean-${process.pid}-${counter}.diff`);
   try {
@@ -95,6 +99,7 @@ const takeSnapshot = async ({ git, store, paths, run, tree }: Context, base: str
       tree,
       base,
       index: indexPath(paths.mainRoot, run.ticket),
+      given,
       diffFile,
     });
     return unwrap(run, taken, 'the tree cannot be looked at').treeId;

@@ -4,6 +4,7 @@ import { Problem } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
 import type { Pipeline } from '../model/pipeline.js';
 import { factOf, targetState, type RunState } from '../machine/run-state.js';
+import { givenIn } from '../effects/git-workspace.js';
 import { boot } from '../record/boot.js';
 import { isGivenUp, isOver, rebuildCommand } from '../record/next.js';
 import { checkoutsFolder, sealKey, treesFolder } from '../state/home.js';
@@ -30,7 +31,9 @@ export const clean = async (session: Session): Promise<number> => {
     const tree = factOf(run, 'tree');
     const pipeline = await pipelineOf(session, paths, run);
     const isAbandoned = pipeline !== undefined && isGivenUp(pipeline, run);
-    const why = isAbandoned ? 'a person gave the ticket up' : await reasonToClean(session, paths, run, tree);
+    const why = isAbandoned
+      ? 'a person gave the ticket up'
+      : await reasonToClean(session, paths, run, pipeline);
     const trees = treesFolder(session.home, paths.mainRoot);
     const checkouts = checkoutsFolder(session.home, paths.mainRoot);
     const removed = await removeFiles({ directory, mainRoot: paths.mainRoot, trees, checkouts, tree });
@@ -54,8 +57,13 @@ const reasonToClean = async (
   session: Session,
   paths: RepositoryPaths,
   run: RunState,
-  tree: string | undefined,
-): Promise<string> => (isThere(tree) ? requireSafe(session.io.env, paths, run, tree) : 'there is no tree');
+  pipeline: Pipeline | undefined,
+): Promise<string> => {
+  const tree = factOf(run, 'tree');
+  if (!isThere(tree)) return 'there is no tree';
+  const given = pipeline === undefined ? [] : givenIn(pipeline);
+  return requireSafe(session.io.env, paths, { run, tree, given });
+};
 
 /** One that cannot be loaded any more cannot say what is left to do, and keeps nobody from cleaning up. */
 const pipelineOf = async (

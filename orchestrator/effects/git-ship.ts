@@ -2,12 +2,12 @@ import { Problem } from '../model/failure.js';
 import { ok } from '../model/result.js';
 import { expectedHere, expectedOnRemote } from '../machine/left-behind.js';
 import { factOf } from '../machine/run-state.js';
-import { commitTree } from '../git/commit.js';
+import { commitTree, readBack } from '../git/commit.js';
 import { redact, type Git } from '../git/git.js';
 import { land } from '../git/land.js';
 import { publishBranch } from '../git/publish.js';
 import { pushCommit } from '../git/push.js';
-import type { Store } from '../git/store.js';
+import { storeProblem, type Store } from '../git/store.js';
 import { crossing } from '../state/crossing.js';
 import { underOneOf } from './old-values.js';
 import type { TicketRun } from './ticket-run.js';
@@ -28,11 +28,15 @@ export const required = <T>(value: T | undefined, what: string): T => {
   throw new Problem({ kind: 'internal', message: `the record has no ${what}` });
 };
 
-/** Facts of Target 1 that commit, push and land stand on. */
-const frozenFacts = ({ run }: GitContext) => {
+/**
+ * Facts of Target 1 that commit, push and land stand on.
+ * @throws `Problem` `evidence-refused` when the settings of the store, which git obeys, are not ours any more
+ */
+const frozenFacts = ({ run, store }: GitContext) => {
+  const problem = storeProblem(store);
+  if (problem !== undefined) throw new Problem(problem);
   const state = run.recorder.run;
   return {
-    base: required(factOf(state, 'base'), 'base commit'),
     branch: required(factOf(state, 'branch'), 'branch'),
     author: required(factOf(state, 'author'), 'author'),
     baseBranch: factOf(state, 'baseBranch'),
@@ -46,7 +50,8 @@ const protectedBranches = (baseBranch: string | undefined): string[] =>
 /** One commit of the reviewed tree object, brought into the user's repository as the ticket's branch. */
 export const commitReviewed: Bound<Workspace['commit']> = async (context, { receipt, message, date }) => {
   const { git, store, run } = context;
-  const { base, branch, author, baseBranch } = frozenFacts(context);
+  const { branch, author, baseBranch } = frozenFacts(context);
+  const { base } = receipt;
   const made = await commitTree({ git, store, tree: receipt.tree, parents: [base], message, author, date });
   if (!made.ok) return made;
   crossing('git commit made, not published');
@@ -57,10 +62,12 @@ export const commitReviewed: Bound<Workspace['commit']> = async (context, { rece
   return published.ok ? ok({ commit: made.value, branch }) : published;
 };
 
-export const pushReviewed: Bound<Workspace['push']> = async (context, commit) => {
+export const pushReviewed: Bound<Workspace['push']> = async (context, commit, receipt) => {
   const { git, store, run } = context;
   const { branch, baseBranch, remoteUrl } = frozenFacts(context);
   const url = required(remoteUrl, 'remote');
+  const reviewed = await readBack({ git, store, tree: receipt.tree, parents: [receipt.base] }, commit);
+  if (!reviewed.ok) return reviewed;
   const protect = protectedBranches(baseBranch);
   const pushed = await underOneOf(expectedOnRemote(run.recorder.run), (expected) =>
     pushCommit({ git, store, paths: run.paths, url, commit, branch, protect, expected }),
@@ -70,14 +77,14 @@ export const pushReviewed: Bound<Workspace['push']> = async (context, commit) =>
 
 export const landReviewed: Bound<Workspace['land']> = async (context, { commit, receipt, message, date }) => {
   const { git, store, run } = context;
-  const { base, author, baseBranch, remoteUrl } = frozenFacts(context);
+  const { author, baseBranch, remoteUrl } = frozenFacts(context);
   const landed = await land({
     git,
     store,
     paths: run.paths,
     url: remoteUrl,
     baseBranch,
-    base,
+    base: receipt.base,
     commit,
     recordsDigest: receipt.records,
     message,
@@ -95,7 +102,7 @@ const HOW = {
   already: 'it was there already',
 } as const;
 
-type Bound<F extends (argument: never) => unknown> = (
+type Bound<F extends (...args: never[]) => unknown> = (
   context: GitContext,
-  argument: Parameters<F>[0],
+  ...args: Parameters<F>
 ) => ReturnType<F>;

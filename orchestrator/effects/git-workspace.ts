@@ -1,7 +1,8 @@
-import { existsSync, lstatSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, lstatSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
 import { Problem } from '../model/failure.js';
 import type { Facts, Receipt } from '../model/event.js';
+import type { Pipeline } from '../model/pipeline.js';
 import { fail, ok, type Result } from '../model/result.js';
 import { factOf } from '../machine/run-state.js';
 import { resolveBase, type Base } from '../git/base.js';
@@ -14,6 +15,7 @@ import { removeTree } from '../git/remove.js';
 import { snapshot, type Snapshot } from '../git/snapshot.js';
 import { openStore } from '../git/store.js';
 import { cloneTree } from '../git/tree.js';
+import { configuredFilters, readUserConfig } from '../git/user-config.js';
 import { crossing } from '../state/crossing.js';
 import { checkoutsFolder, treesFolder } from '../state/home.js';
 import { indexPath } from '../state/run-dir.js';
@@ -50,7 +52,7 @@ export const openWorkspace = async (run: TicketRun): Promise<Workspace> => {
     },
     pages: (diffFile, folder) => writePages(diffFile, folder),
     commit: (request) => commitReviewed(context, request),
-    push: (commit) => pushReviewed(context, commit),
+    push: (commit, receipt) => pushReviewed(context, commit, receipt),
     land: (request) => landReviewed(context, request),
   });
 };
@@ -120,6 +122,7 @@ const prepare = async ({
     }),
   );
   crossing('git tree cloned');
+  notes.push(...missingIn(dir));
   linkTree(run, dir);
   return {
     branch,
@@ -155,6 +158,17 @@ const setAside = (dir: string): string[] => {
   return [`an older tree of this ticket was moved to ${dir}.old-${number}`];
 };
 
+/** What the user's own checkout may have and a new working copy has not, in sentences. */
+const missingIn = (dir: string): string[] => {
+  const attributes = join(dir, '.gitattributes');
+  const isFile = lstatSync(attributes, { throwIfNoEntry: false })?.isFile() === true;
+  const hasLfs = isFile && /\bfilter=lfs\b/.test(readFileSync(attributes, 'utf8'));
+  return [
+    ...(hasLfs ? ['files in Git LFS are pointers in the working copy, not their contents'] : []),
+    ...(existsSync(join(dir, '.gitmodules')) ? ['submodules are empty folders in the working copy'] : []),
+  ];
+};
+
 /** `tree` in the run directory, for people. */
 const linkTree = (run: TicketRun, dir: string): void => {
   const link = run.recorder.directory.tree;
@@ -174,10 +188,16 @@ const takeSnapshot = async (
     tree: required(factOf(state, 'tree'), 'tree'),
     base,
     index,
+    given: givenIn(run.pipeline),
+    filters: async () => configuredFilters(await readUserConfig(git, run.paths)),
     diffFile: purpose === 'seal' ? join(directory.artifacts, 'branch.diff') : `${index}.diff`,
   });
   return taken.ok ? ok(sealedOf(base, taken.value)) : taken;
 };
+
+/** As the working copy was given them when it was made; paths as git has them. */
+export const givenIn = ({ settings }: Pick<Pipeline, 'settings'>): readonly string[] =>
+  settings.ignored.map((path) => normalize(path).replace(/\/+$/, '')).filter((path) => path !== '.');
 
 const sealedOf = (base: string, taken: Snapshot): Sealed => {
   const receipt: Receipt = {
@@ -192,5 +212,5 @@ const sealedOf = (base: string, taken: Snapshot): Sealed => {
     removedLines: taken.removedLines,
     pages: [],
   };
-  return { receipt, diffFile: taken.diffFile };
+  return { receipt, diffFile: taken.diffFile, ignored: taken.newIgnored };
 };

@@ -1,4 +1,5 @@
-import type { DocumentPointer, Facts, Receipt } from '../model/event.js';
+import type { Page } from '../git/pages.js';
+import type { Facts, Receipt } from '../model/event.js';
 import type { Result } from '../model/result.js';
 import type { Ticket } from '../model/ticket.js';
 
@@ -7,6 +8,11 @@ export interface Sealed {
   readonly receipt: Receipt;
   /** The rendered diff, in the run's artifacts. */
   readonly diffFile: string;
+  /**
+   * Files that the ignore rules leave out, and empty folders (`name/`), that the working copy was not given: they are in no
+   * diff, no commit and no clean checkout. Sorted; may be many.
+   */
+  readonly ignored: readonly string[];
 }
 
 /** `seal` renders the diff into the run's artifacts; `compare` leaves what was sealed there alone. */
@@ -36,11 +42,15 @@ export interface Workspace {
   readonly checkout: (treeId: string, folder: string, access: 'read-only' | 'write') => Promise<Result<void>>;
   readonly removeCheckout: (folder: string) => Promise<void>;
   /** Cuts the diff into pages in `folder`. */
-  readonly pages: (diffFile: string, folder: string) => Promise<readonly DocumentPointer[]>;
+  readonly pages: (diffFile: string, folder: string) => Promise<readonly Page[]>;
   readonly commit: (
     request: CommitRequest,
   ) => Promise<Result<{ readonly commit: string; readonly branch: string }>>;
-  readonly push: (commit: string) => Promise<Result<{ readonly head: string; readonly url: string }>>;
+  /** Refuses a commit that is not of the tree of the receipt on its base. */
+  readonly push: (
+    commit: string,
+    receipt: Receipt,
+  ) => Promise<Result<{ readonly head: string; readonly url: string }>>;
   readonly land: (
     request: LandingRequest,
   ) => Promise<Result<{ readonly landed: string; readonly how: string }>>;

@@ -1,5 +1,5 @@
 import type { Verdict } from '../model/child.js';
-import type { Receipt } from '../model/event.js';
+import type { Receipt, ReviewRound } from '../model/event.js';
 
 export interface VerdictCase {
   readonly verdict: Verdict | undefined;
@@ -77,4 +77,30 @@ const contradictions = ({ verdict, blockers }: Verdict): string[] => {
     return [`contradiction: APPROVED with ${blockers.length} blockers`];
   if (verdict === 'REJECTED' && blockers.length === 0) return ['contradiction: REJECTED without a blocker'];
   return [];
+};
+
+/** What a review says about a diff now, by its last round; every record counts, REJECTED as well. */
+export type Standing =
+  | { readonly kind: 'approved'; readonly receipt: Receipt }
+  /** With the reason, which begins with its name. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/**
+ * Asked again before anything is committed, pushed or landed: an approval from before a rejection, or of other bytes, opens
+ * nothing.
+ */
+export const standingOf = (rounds: readonly ReviewRound[], review: string, sealed: Receipt): Standing => {
+  const refused = (reason: string): Standing => ({ kind: 'refused', reason });
+  const last = rounds.findLast(({ target }) => target === review);
+  if (last === undefined) return refused(`not-reviewed: \`${review}\` has given no verdict`);
+  const where = `round ${last.round} of \`${review}\``;
+  if (last.receipt === undefined) return refused(`unbindable: ${where} has no receipt`);
+  if (receiptState(last.receipt, sealed) !== 'current')
+    return refused(`stale: ${where} was about another diff`);
+  if (last.outcome === 'APPROVED') return { kind: 'approved', receipt: last.receipt };
+  return refused(
+    last.outcome === 'REJECTED'
+      ? `rejected: ${where} rejected exactly this diff`
+      : `refused: the verdict in ${where} did not count`,
+  );
 };

@@ -2,6 +2,7 @@ import { Problem } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
 import { type Git, type GitCommand, redact, run, runForText } from './git.js';
 import { isBranchName, type ObjectFormat } from './layout.js';
+import { lazyFetching } from './partial.js';
 import { fetchHead, lookAtRemote, type Remote, type RemoteState } from './remote.js';
 import { checkoutGitDir } from './repository.js';
 import type { Store } from './store.js';
@@ -108,17 +109,19 @@ const branchOffline = async (request: BaseRequest): Promise<string | undefined> 
     }),
   );
   if (target.startsWith(prefix)) return target.slice(prefix.length);
-  const names = await runForText(
-    request.git,
-    read(request, [
-      'for-each-ref',
-      '--contains=HEAD',
-      '--count=1',
-      '--format=%(refname:lstrip=2)',
-      'refs/heads/',
-    ]),
+  const name = unwrap(
+    await runForText(
+      request.git,
+      read(request, [
+        'for-each-ref',
+        '--contains=HEAD',
+        '--count=1',
+        '--format=%(refname:lstrip=2)',
+        'refs/heads/',
+      ]),
+    ),
   );
-  return names.ok && names.value !== '' ? names.value : undefined;
+  return name === '' ? undefined : name;
 };
 
 interface CompareContext {
@@ -221,6 +224,8 @@ const knownCommits = async (
   const answered = unwrap(
     await run(request.git, {
       ...read(request, ['cat-file', '--batch-check=%(objectname) %(objecttype)']),
+      // A partial clone asks its remote about a commit that is not there.
+      ...(await lazyFetching(request.git, request.paths)),
       input: names.map((name) => `${name}^{commit}\n`).join(''),
     }),
   );

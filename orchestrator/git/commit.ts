@@ -37,10 +37,11 @@ export const commitTree = async (request: CommitRequest): Promise<Result<string>
     env: {
       GIT_AUTHOR_NAME: author.name,
       GIT_AUTHOR_EMAIL: author.email,
-      GIT_AUTHOR_DATE: when,
+      // With the sign git takes any number of seconds for one, small ones as well.
+      GIT_AUTHOR_DATE: `@${when}`,
       GIT_COMMITTER_NAME: committer.name,
       GIT_COMMITTER_EMAIL: committer.email,
-      GIT_COMMITTER_DATE: when,
+      GIT_COMMITTER_DATE: `@${when}`,
     },
   });
   if (!made.ok) return made;
@@ -50,34 +51,37 @@ export const commitTree = async (request: CommitRequest): Promise<Result<string>
     `author ${author.name} <${author.email}> ${when}`,
     `committer ${committer.name} <${committer.email}> ${when}`,
   ];
-  const expected = objectId(request.store, `${headers.join('\n')}\n\n${message}`);
+  const expected = objectId(request.store, Buffer.from(`${headers.join('\n')}\n\n${message}`));
+  // git drops some characters from names, such as `<`; then the commit itself must show its tree and parents.
   return made.value === expected ? made : await readBack(request, made.value);
 };
 
 /** The id says that tree, parents and message are as asked, without another process. */
-const objectId = (store: Store, text: string): string => {
-  const bytes = Buffer.from(text);
-  return createHash(store.format).update(`commit ${bytes.length}\0`).update(bytes).digest('hex');
-};
+const objectId = (store: Store, bytes: Uint8Array): string =>
+  createHash(store.format).update(`commit ${bytes.length}\0`).update(bytes).digest('hex');
 
-/** git drops some characters from names, such as `<`; then the commit itself must show its tree and parents. */
-const readBack = async (request: CommitRequest, commit: string): Promise<Result<string>> => {
-  const shown = await run(request.git, {
-    args: ['cat-file', 'commit', commit],
-    gitDir: request.store.path,
-  });
+/**
+ * Says whether a commit of the store is of this tree and has these parents and no others, as it shows itself.
+ * @returns its id; `evidence-refused` when it is another one, or its bytes are not what its id says
+ */
+export const readBack = async (
+  { git, store, tree, parents }: Pick<CommitRequest, 'git' | 'store' | 'tree' | 'parents'>,
+  commit: string,
+): Promise<Result<string>> => {
+  const shown = await run(git, { args: ['cat-file', 'commit', commit], gitDir: store.path });
   if (!shown.ok) return shown;
-  const lines = shown.value.stdout.toString('utf8').split('\n');
-  const wanted = [`tree ${request.tree}`, ...request.parents.map((parent) => `parent ${parent}`)];
-  if (
+  const { stdout } = shown.value;
+  const lines = stdout.toString('utf8').split('\n');
+  const wanted = [`tree ${tree}`, ...parents.map((parent) => `parent ${parent}`)];
+  const isOurs =
+    objectId(store, stdout) === commit &&
     wanted.every((line, position) => lines[position] === line) &&
-    lines[wanted.length]?.startsWith('author ')
-  ) {
-    return ok(commit);
-  }
+    lines[wanted.length]?.startsWith('author ') === true;
+  if (isOurs) return ok(commit);
   return fail({
     kind: 'evidence-refused',
-    message: `commit \`${commit}\` is not of the tree \`${request.tree}\` that was reviewed`,
-    where: request.store.path,
+    message: `commit \`${commit}\` is not of the tree \`${tree}\` that was reviewed, or not on its base`,
+    where: store.path,
+    next: 'nothing was sent; run again, and the reviewed tree is committed anew',
   });
 };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import type { Digest } from '../model/digest.js';
-import { ok, type Result } from '../model/result.js';
+import { fail, ok, type Result } from '../model/result.js';
 import { type Git, run } from './git.js';
 import { parseRecord, type PathRecord } from './records.js';
 import type { Store } from './store.js';
@@ -18,6 +18,8 @@ export interface DiffRequest {
 
 export interface RenderedDiff {
   readonly records: readonly PathRecord[];
+  /** Ids of all objects that the diff was made from, on both sides, folders included and the two roots apart. */
+  readonly objects: readonly string[];
   readonly diffDigest: Digest;
   readonly diffBytes: number;
   readonly addedLines: number;
@@ -28,6 +30,8 @@ export interface RenderedDiff {
 const RENDER = [
   'diff-tree',
   '-r',
+  // Names the folders on the way too; they have no part in the patch.
+  '-t',
   '-z',
   '--raw',
   '--numstat',
@@ -63,6 +67,7 @@ export const renderDiff = async (request: DiffRequest): Promise<Result<RenderedD
     if (!rendered.ok) return rendered;
     await handle.datasync();
     const result = sink.end();
+    if (result === undefined) return notWhole(request);
     await rename(temporary, request.file);
     return ok(result);
   } finally {
@@ -71,8 +76,21 @@ export const renderDiff = async (request: DiffRequest): Promise<Result<RenderedD
   }
 };
 
+/** Two objects with different ids and the same bytes: git lists them and shows nothing. */
+const notWhole = ({ store }: DiffRequest) =>
+  fail({
+    kind: 'evidence-refused',
+    message:
+      'objects of the private store are missing or not what their ids say: git lists changes and shows none',
+    where: store.path,
+    next: 'find out what wrote there; to start afresh move `.orchestrate` away and run the tickets again',
+  });
+
 const NUL = 0;
 const COLON = 58;
+const FOLDER = '040000';
+const GITLINK = '160000';
+const NO_OBJECT = /^0+$/;
 
 /**
  * Splits `--raw --numstat -p -z` output: records (`:meta NUL path NUL`), then as many counts (`added TAB removed TAB path
@@ -80,6 +98,7 @@ const COLON = 58;
  */
 class DiffSink {
   private readonly records: PathRecord[] = [];
+  private readonly objects = new Set<string>();
   private readonly hash = createHash('sha256');
   private readonly handle: FileHandle;
   private pending: Buffer = Buffer.alloc(0);
@@ -101,11 +120,13 @@ class DiffSink {
     await this.handle.writeFile(rest);
   }
 
-  end(): RenderedDiff {
+  /** `undefined` when there are records and no patch. */
+  end(): RenderedDiff | undefined {
     const complete = this.part === 'patch' || (this.records.length === 0 && this.pending.length === 0);
-    if (!complete) throw new Error('the output of git diff-tree ended early');
+    if (!complete) return undefined;
     return {
       records: this.records,
+      objects: [...this.objects],
       diffDigest: `sha256:${this.hash.digest('hex')}`,
       diffBytes: this.bytes,
       addedLines: this.added,
@@ -149,10 +170,20 @@ class DiffSink {
     const middle = data.indexOf(NUL, start);
     const end = middle === -1 ? -1 : data.indexOf(NUL, middle + 1);
     if (end === -1) return undefined;
-    this.records.push(
-      parseRecord(data.toString('latin1', start, middle), data.toString('latin1', middle + 1, end)),
-    );
+    this.note(parseRecord(data.toString('latin1', start, middle), data.toString('latin1', middle + 1, end)));
     return end + 1;
+  }
+
+  private note(record: PathRecord): void {
+    const { oldMode, newMode, oldId, newId } = record;
+    for (const [mode, id] of [
+      [oldMode, oldId],
+      [newMode, newId],
+    ] as const) {
+      // The commit of another repository is not in the store.
+      if (mode !== GITLINK && !NO_OBJECT.test(id)) this.objects.add(id);
+    }
+    if (oldMode !== FOLDER && newMode !== FOLDER) this.records.push(record);
   }
 
   private takeCount(data: Buffer, start: number): number | undefined {

@@ -12,6 +12,9 @@ const PINNED: readonly string[] = [
   'core.symlinks=true',
   'core.ignoreCase=false',
   'core.precomposeUnicode=false',
+  // Spellings of `.git` that other file systems take for it are refused here too.
+  'core.protectHFS=true',
+  'core.protectNTFS=true',
   'core.autocrlf=false',
   'core.safecrlf=false',
   'core.sparseCheckout=false',

@@ -5,6 +5,7 @@ import type { RepositoryPaths } from '../model/git.js';
 import { fail, ok, type Result } from '../model/result.js';
 import { cleanText } from '../model/text.js';
 import { isolatedEnvironment, pinnedArguments, type Surroundings } from './environment.js';
+import { type Ended, runProcess } from './spawn.js';
 
 /** The git program and what its processes may see. One for a command; holds no open resource. */
 export interface Git extends Surroundings {
@@ -128,103 +129,29 @@ const openInput = ({ input }: GitCommand): number | undefined =>
   typeof input === 'object' && 'file' in input ? openSync(input.file, 'r') : undefined;
 
 const execute = async (git: Git, command: GitCommand, files: Descriptors): Promise<Result<GitOutput>> => {
-  const { execa } = await import('execa');
-  const subprocess = execa(git.program, argumentsOf(command), {
+  const { input } = command;
+  const bytes = typeof input === 'string' || input instanceof Uint8Array ? input : undefined;
+  const ended = await runProcess({
+    program: git.program,
+    args: argumentsOf(command),
     cwd: command.cwd ?? command.gitDir,
     env: environmentOf(git, command),
-    extendEnv: false,
-    reject: false,
-    encoding: 'buffer',
-    stripFinalNewline: false,
-    maxBuffer: MAX_OUTPUT_BYTES,
-    buffer: { stdout: command.onOutput === undefined && files.output === undefined, stderr: true },
-    // A session of its own has no terminal that ssh could ask on, and can be ended with all that it started.
-    detached: command.timeoutMs !== undefined,
-    ...standardInput(command, files),
-    stdout: files.output === undefined ? 'pipe' : descriptor(files.output),
+    stdin: files.input ?? bytes,
+    stdout: files.output ?? command.onOutput,
+    timeoutMs: command.timeoutMs,
+    maxBytes: MAX_OUTPUT_BYTES,
   });
-  const deadline = startDeadline(command, subprocess);
-  if (command.onOutput !== undefined) {
-    for await (const chunk of subprocess.stdout as AsyncIterable<Buffer>) await command.onOutput(chunk);
-  }
-  const { exitCode, signal, isMaxBuffer, code, stdout, stderr } = await subprocess;
-  const timedOut = deadline.end();
-  const said = redact(cleanText(bytesOf(stderr).toString('utf8')).trim());
-  return answerOf(command, { exitCode, signal, timedOut, isMaxBuffer, code, stdout, stderr: said });
+  const stderr = redact(cleanText(ended.stderr.toString('utf8')).trim());
+  return answerOf(command, ended, stderr);
 };
 
-interface Killable {
-  readonly pid?: number | undefined;
-  readonly stdout: { destroy(): void } | null | undefined;
-  readonly stderr: { destroy(): void } | null | undefined;
-}
-
-/** Between TERM, on which git removes its lock files, and KILL. */
-const GRACE_MS = 2_000;
-
-/** Ends the whole group when time is up: a helper that outlives git would hold our pipes open for ever. */
-const startDeadline = (command: GitCommand, subprocess: Killable): { readonly end: () => boolean } => {
-  const { timeoutMs } = command;
-  if (timeoutMs === undefined) return { end: () => false };
-  let timedOut = false;
-  let timer = setTimeout(() => {
-    timedOut = true;
-    signalGroup(subprocess.pid, 'SIGTERM');
-    timer = setTimeout(() => {
-      signalGroup(subprocess.pid, 'SIGKILL');
-      subprocess.stdout?.destroy();
-      subprocess.stderr?.destroy();
-    }, GRACE_MS);
-  }, timeoutMs);
-  return {
-    end: () => {
-      clearTimeout(timer);
-      return timedOut;
-    },
-  };
+const answerOf = (command: GitCommand, ended: Ended, stderr: string): Result<GitOutput> => {
+  const { exitCode: code, stdout } = ended;
+  const whole = !ended.timedOut && !ended.tooMuch;
+  if (code !== undefined && whole && (code === 0 || command.answers?.includes(code)))
+    return ok({ stdout, stderr, code });
+  return failure(command, ended, stderr);
 };
-
-const signalGroup = (pid: number | undefined, signal: NodeJS.Signals): void => {
-  try {
-    if (pid !== undefined) process.kill(-pid, signal);
-  } catch {
-    // It is gone already.
-  }
-};
-
-interface Ended {
-  readonly exitCode: number | undefined;
-  readonly signal: string | undefined;
-  readonly timedOut: boolean;
-  readonly isMaxBuffer: boolean;
-  /** Of the system error, when git could not be started. */
-  readonly code: string | undefined;
-  readonly stdout: unknown;
-  readonly stderr: string;
-}
-
-const answerOf = (command: GitCommand, ended: Ended): Result<GitOutput> => {
-  const { exitCode: code, stderr } = ended;
-  const whole = !ended.timedOut && !ended.isMaxBuffer;
-  if (code !== undefined && whole && (code === 0 || command.answers?.includes(code))) {
-    return ok({ stdout: bytesOf(ended.stdout), stderr, code });
-  }
-  return failure(command, ended);
-};
-
-const bytesOf = (output: unknown): Buffer =>
-  output instanceof Uint8Array
-    ? Buffer.from(output.buffer, output.byteOffset, output.byteLength)
-    : Buffer.alloc(0);
-
-const standardInput = ({ input }: GitCommand, files: Descriptors) => {
-  if (files.input !== undefined) return { stdin: descriptor(files.input) };
-  if (typeof input === 'string' || input instanceof Uint8Array) return { input };
-  return { stdin: 'ignore' as const };
-};
-
-/** execa hands any descriptor to the child as it is; its types name only these. */
-const descriptor = (fd: number) => fd as 3 | 4 | 5 | 6 | 7 | 8 | 9;
 
 const argumentsOf = (command: GitCommand): string[] => [
   ...pinnedArguments(),
@@ -241,8 +168,8 @@ const environmentOf = (git: Git, command: GitCommand): Record<string, string> =>
 
 const STDERR_LINES = 8;
 
-const failure = (command: GitCommand, ended: Ended) => {
-  const said = ended.stderr.split('\n').slice(-STDERR_LINES).join('\n');
+const failure = (command: GitCommand, ended: Ended, stderr: string) => {
+  const said = stderr.split('\n').slice(-STDERR_LINES).join('\n');
   return fail({
     kind: 'git-failed',
     message: `\`git ${command.args[0] ?? ''}\` ${reasonOf(command, ended)}${said === '' ? '' : `: ${said}`}`,
@@ -252,7 +179,7 @@ const failure = (command: GitCommand, ended: Ended) => {
 
 const reasonOf = (command: GitCommand, ended: Ended): string => {
   if (ended.timedOut) return `did not answer within ${(command.timeoutMs ?? 0) / 1000} s`;
-  if (ended.isMaxBuffer) return `printed more than ${MAX_OUTPUT_BYTES} bytes`;
+  if (ended.tooMuch) return `printed more than ${MAX_OUTPUT_BYTES} bytes`;
   if (ended.signal !== undefined) return `was ended by ${ended.signal}`;
   if (ended.exitCode === undefined) return `could not be started (${ended.code ?? 'unknown error'})`;
   return `failed with exit status ${ended.exitCode}`;

@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Failure } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
 import { fail, ok, type Result } from '../model/result.js';
-import { type Git, run } from './git.js';
+import { type Git, type GitCommand, run } from './git.js';
 import { transferPack } from './pack.js';
+import { isPartial, lazyFetching } from './partial.js';
 import { readShallow, updateShallow } from './shallow.js';
 import type { Store } from './store.js';
 
@@ -50,7 +52,8 @@ export const importCommit = async (request: ImportRequest): Promise<Result<Impor
 
 const importNow = async (request: ImportRequest): Promise<Result<Imported>> => {
   const { git, store, paths, commit } = request;
-  const history = await readHistory(request);
+  const reading = await lazyFetching(git, paths);
+  const history = await readHistory(request, reading);
   if (!history.ok) return history;
   const { boundary, within } = cutHistory(history.value, commit, new Set(readShallow(paths.gitDir)));
   // Before the objects: the check of their links must know where history ends.
@@ -62,8 +65,9 @@ const importNow = async (request: ImportRequest): Promise<Result<Imported>> => {
     revisions: [...boundary.map((id) => `--shallow ${id}`), commit],
     scratch: store.path,
     loose: false,
+    reading,
   });
-  if (!pack.ok) return pack;
+  if (!pack.ok) return isPartial(paths) ? partly(pack.failure) : pack;
   // After them: another import may still count on history ending there.
   await updateShallow(store.path, { add: [], drop: within });
   if (pack.value === undefined) {
@@ -72,18 +76,30 @@ const importNow = async (request: ImportRequest): Promise<Result<Imported>> => {
   return ok(writeMarker(store, { commit, pack: pack.value, boundary }));
 };
 
+const partly = (failure: Failure) =>
+  fail({
+    ...failure,
+    next: 'this repository is a partial clone, and git could not fetch what is missing of the base: see that `git fetch` works without asking for anything, then run again',
+  });
+
 /** Parents by commit. */
 type History = Map<string, readonly string[]>;
 
-const readHistory = async (request: ImportRequest): Promise<Result<History>> => {
+const readHistory = async (
+  request: ImportRequest,
+  reading: Pick<GitCommand, 'env' | 'timeoutMs'>,
+): Promise<Result<History>> => {
   const history: History = new Map();
-  const ranges = [[`--max-count=${HISTORY_COMMITS}`, request.commit]];
+  // Old contents that a partial clone has not got would all be fetched.
+  const depth = isPartial(request.paths) ? 1 : HISTORY_COMMITS;
+  const ranges = [[`--max-count=${depth}`, request.commit]];
   if (request.unpublishedOn !== undefined) {
     // With the published commits right below: history may only be cut where the remote has it.
     ranges.push(['--boundary', request.commit, '--not', `--remotes=${request.unpublishedOn}`]);
   }
   for (const range of ranges) {
     const listed = await run(request.git, {
+      ...reading,
       args: ['rev-list', '--parents', ...range],
       gitDir: request.paths.gitDir,
     });

@@ -112,24 +112,40 @@ const planFor = async (target: Target, head: string): Promise<Result<Plan>> => {
   if (!fetched.ok) return fetched;
   // It may have moved on since the look; the lease names this one.
   const onto = fetched.value;
-  if (await isAncestor(target, target.commit, onto)) return ok({ how: 'already', commit: onto, onto });
-  if (!(await isAncestor(target, target.base, onto))) return notBelow(target, onto);
+  const hasWork = await isAncestor(target, target.commit, onto);
+  if (!hasWork.ok) return hasWork;
+  if (hasWork.value) return ok({ how: 'already', commit: onto, onto });
+  const isBelow = await isAncestor(target, target.base, onto);
+  if (!isBelow.ok) return isBelow;
+  if (!isBelow.value) return notBelow(target, onto);
   const merged = await mergeReviewed({ ...target, onto });
   return merged.ok ? ok({ ...merged.value, onto }) : merged;
 };
 
+const UNKNOWN_COMMIT = /Not a valid (?:commit|object) name/;
+
 /** In the user's repository, which has the whole history. A commit that it has not got is nobody's ancestor there. */
-const isAncestor = async (target: Target, older: string, newer: string): Promise<boolean> => {
+const isAncestor = async (target: Target, older: string, newer: string): Promise<Result<boolean>> => {
   const answer = await run(target.git, {
     args: ['merge-base', '--is-ancestor', older, newer],
     gitDir: target.paths.gitDir,
     answers: [1, 128],
   });
-  return answer.ok && answer.value.code === 0;
+  if (!answer.ok) return answer;
+  const { code, stderr } = answer.value;
+  if (code !== 128 || UNKNOWN_COMMIT.test(stderr)) return ok(code === 0);
+  return fail({
+    kind: 'git-failed',
+    message: `git cannot tell whether \`${newer}\` contains \`${older}\`: ${stderr}`,
+    where: target.paths.gitDir,
+    next: 'see that `git fsck` finds nothing wrong with this repository, then run again',
+  });
 };
 
-const notBelow = async (target: Target, head: string) =>
-  (await isAncestor(target, head, target.base))
+const notBelow = async (target: Target, head: string) => {
+  const isBehind = await isAncestor(target, head, target.base);
+  if (!isBehind.ok) return isBehind;
+  return isBehind.value
     ? refuse(target, {
         message: `\`${target.baseBranch}\` on the remote is behind \`${target.base}\`, where this ticket started: landing would publish commits that were not reviewed`,
         next: `push your own commits of \`${target.baseBranch}\` first, then run again`,
@@ -138,6 +154,7 @@ const notBelow = async (target: Target, head: string) =>
         message: `\`${target.baseBranch}\` on the remote no longer contains \`${target.base}\`, where this ticket started: its history was rewritten`,
         next: 'start the ticket again from the new base: `orchestrate run --rebuild ticket`',
       });
+};
 
 const refuse = (target: Target, failure: Pick<Failure, 'message' | 'next'>) =>
   fail({ kind: 'land-failed', where: redact(target.url), ...failure });

@@ -22,6 +22,8 @@ interface GitDirLayout {
   /** More lines of configuration. */
   readonly config: string;
   readonly bare: boolean;
+  /** Text of `info/attributes`. Default: neutral. */
+  readonly attributes?: string;
 }
 
 /** Format of the objects in a repository. Only its own file counts for git, without includes. */
@@ -31,7 +33,11 @@ export const objectFormatOf = (gitDir: string): ObjectFormat => {
   return /^\s*objectformat\s*=\s*"?sha256"?\s*$/im.test(section) ? 'sha256' : 'sha1';
 };
 
-export const configText = ({ format, config, bare }: Omit<GitDirLayout, 'path' | 'head'>): string =>
+export const configText = ({
+  format,
+  config,
+  bare,
+}: Pick<GitDirLayout, 'format' | 'config' | 'bare'>): string =>
   [
     '[core]',
     `\trepositoryformatversion = ${format === 'sha1' ? 0 : 1}`,
@@ -55,7 +61,7 @@ export const makeGitDir = (layout: GitDirLayout): void => {
   }
   writeFileSync(join(layout.path, 'HEAD'), `ref: ${layout.head}\n`);
   writeFileSync(join(layout.path, 'config'), configText(layout));
-  writeFileSync(join(layout.path, 'info', 'attributes'), NEUTRAL_ATTRIBUTES);
+  writeFileSync(join(layout.path, 'info', 'attributes'), layout.attributes ?? NEUTRAL_ATTRIBUTES);
   writeFileSync(join(layout.path, 'info', 'exclude'), '');
 };
 

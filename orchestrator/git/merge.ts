@@ -3,8 +3,9 @@ import { fail, ok, type Result } from '../model/result.js';
 import { commitTree } from './commit.js';
 import { type Git, redact, run } from './git.js';
 import { transferPack } from './pack.js';
-import { recordsBetween, treeOf } from './read.js';
-import { pathText } from './records.js';
+import { lazyFetching } from './partial.js';
+import { type Records, recordsBetween, treeOf } from './read.js';
+import { pathText, shownPath } from './records.js';
 import type { RepositoryPaths } from '../model/git.js';
 import { updateShallow } from './shallow.js';
 import type { Store } from './store.js';
@@ -45,17 +46,29 @@ export const mergeReviewed = async (
   if (merged.value === ontoTree.value) return ok({ how: 'already', commit: onto });
   const records = await recordsBetween(request, onto, merged.value);
   if (!records.ok) return records;
-  if (records.value.digest !== request.recordsDigest) {
-    return fail({
-      kind: 'evidence-refused',
-      message: `\`${request.baseBranch}\` moved and changed the same files, so the merged work is not what was reviewed:\n${records.value.records.map(({ path }) => `\`${path}\``).join('\n')}`,
-      where: redact(request.url),
-      next: 'it needs review again on the new base: `orchestrate run --rebuild ticket`',
-    });
-  }
+  if (records.value.digest !== request.recordsDigest) return notReviewed(request, records.value);
   const made = await commitTree({ ...request, tree: merged.value, parents: [onto, commit] });
   return made.ok ? ok({ how: 'merge', commit: made.value }) : made;
 };
+
+/** Names the paths whose records are not the reviewed ones. */
+const notReviewed = async (request: MergeRequest, merged: Records) => {
+  const reviewed = await recordsBetween(request, request.base, request.commit);
+  if (!reviewed.ok) return reviewed;
+  const before = pathsByRecord(reviewed.value);
+  const now = pathsByRecord(merged);
+  const others = [...before, ...now].filter(([record]) => !before.has(record) || !now.has(record));
+  const paths = [...new Set(others.map(([, path]) => path))];
+  return fail({
+    kind: 'evidence-refused',
+    message: `\`${request.baseBranch}\` moved and changed the same files, so the merged work is not what was reviewed:\n${paths.map(shownPath).join('\n')}`,
+    where: redact(request.url),
+    next: 'it needs review again on the new base: `orchestrate run --rebuild ticket`',
+  });
+};
+
+const pathsByRecord = ({ records }: Records): ReadonlyMap<string, string> =>
+  new Map(records.map((record) => [JSON.stringify(record), record.path]));
 
 /** The new base comes into the store without its history, which merging does not need. */
 const bring = async ({ git, store, paths, base, onto }: MergeRequest): Promise<Result<unknown>> => {
@@ -67,6 +80,7 @@ const bring = async ({ git, store, paths, base, onto }: MergeRequest): Promise<R
     revisions: [`--shallow ${onto}`, onto, `^${base}`],
     scratch: store.path,
     loose: false,
+    reading: await lazyFetching(git, paths),
   });
 };
 
@@ -85,7 +99,7 @@ const mergeTrees = async (request: MergeRequest, ontoTree: string): Promise<Resu
   if (!merged.ok) return merged;
   const [tree = '', ...names] = merged.value.stdout.toString('latin1').split('\0');
   if (merged.value.code === 0) return ok(tree);
-  const paths = names.filter((name) => name !== '').map((name) => `\`${pathText(name)}\``);
+  const paths = names.filter((name) => name !== '').map((name) => shownPath(pathText(name)));
   return fail({
     kind: 'land-failed',
     message: `\`${request.baseBranch}\` moved and conflicts with this work:\n${paths.join('\n')}`,

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ok, type Result } from '../model/result.js';
-import { type Git, run } from './git.js';
+import { type Git, type GitCommand, run } from './git.js';
 
 export interface PackTransfer {
   readonly git: Git;
@@ -15,6 +15,8 @@ export interface PackTransfer {
   readonly scratch: string;
   /** Few objects become loose ones, as `git fetch` does; otherwise always a pack. */
   readonly loose: boolean;
+  /** What reading the objects needs besides, see `lazyFetching`. */
+  readonly reading?: Pick<GitCommand, 'env' | 'timeoutMs'>;
 }
 
 /** Above this many objects a pack is kept as it is. Source: git-config(1), `fetch.unpackLimit`. */
@@ -51,6 +53,7 @@ export const transferPack = async (transfer: PackTransfer): Promise<Result<strin
   try {
     const packed = await run(transfer.git, {
       args: ['pack-objects', '--revs', '--stdout', '-q', '--delta-base-offset', '--window=0'],
+      ...transfer.reading,
       gitDir: transfer.from,
       input: `${transfer.revisions.join('\n')}\n`,
       outputFile: file,

@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Digest, digestOf } from '../model/digest.js';
 import { PAGE_BYTES } from '../model/limits.js';
+import { isHiding } from '../model/text.js';
 
 export interface Page {
   /** Absolute path of a read-only file. */
@@ -10,6 +11,8 @@ export interface Page {
   readonly digest: Digest;
   /** At most `PAGE_BYTES`. */
   readonly bytes: number;
+  /** It has characters that act on a terminal, are not drawn, or change the order of what is read. */
+  readonly hiding?: true;
 }
 
 const PAGE_NAME = /^page-\d{4,}\.diff$/;
@@ -74,5 +77,6 @@ const isContinuation = (byte: number | undefined): boolean => byte !== undefined
 const writePage = (folder: string, number: number, bytes: Buffer): Page => {
   const path = join(folder, `page-${String(number).padStart(4, '0')}.diff`);
   writeFileSync(path, bytes, { flag: 'wx', mode: 0o444 });
-  return { path, digest: digestOf(bytes), bytes: bytes.length };
+  const hiding = isHiding(bytes.toString('utf8'));
+  return { path, digest: digestOf(bytes), bytes: bytes.length, ...(hiding ? { hiding } : {}) };
 };

@@ -1,5 +1,6 @@
 import { type Digest, digestOf } from '../model/digest.js';
 import type { RawRecord } from '../model/git.js';
+import { cleanText, cutTo } from '../model/text.js';
 
 /**
  * A record with its path as git has it: bytes, each as one character. Paths need not be UTF-8, and two that differ must
@@ -14,17 +15,40 @@ export const asBytes = (path: string): Buffer => Buffer.from(path, 'latin1');
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A path for people and globs: as it is when it is UTF-8, else quoted as git quotes it: `"caf\351.txt"`. */
+/**
+ * A path for people and globs: as it is when it is UTF-8, else quoted as git quotes it: `"caf\351.txt"`. A name that looks
+ * like a quoted one is quoted too, so that two paths never have one text.
+ */
 export const pathText = (pathBytes: string): string => {
+  if (pathBytes.startsWith('"')) return quoted(pathBytes);
   try {
     return utf8.decode(asBytes(pathBytes));
   } catch {
-    const quoted = pathBytes.replaceAll(/[\u0080-\u00FF\u0000-\u001F"\\]/g, (character) => {
-      if (character === '"' || character === '\\') return `\\${character}`;
-      return `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`;
-    });
-    return `"${quoted}"`;
+    return quoted(pathBytes);
   }
+};
+
+const quoted = (pathBytes: string): string => {
+  const text = pathBytes.replaceAll(/[\u007F-\u00FF\u0000-\u001F"\\]/g, (character) => {
+    if (character === '"' || character === '\\') return `\\${character}`;
+    return `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`;
+  });
+  return `"${text}"`;
+};
+
+/** Longest path in a message; the file system allows 4,096 bytes. */
+const SHOWN_CHARACTERS = 300;
+
+/**
+ * A path, as `pathText` has it, in a message: in backticks, on one line, with nothing that a terminal acts on or does not
+ * draw, and never the end of the code.
+ */
+export const shownPath = (path: string): string => {
+  const isPlain = !/[\n\t`]/.test(path) && cleanText(path) === path;
+  const text = isPlain
+    ? path
+    : quoted(Buffer.from(path).toString('latin1')).replaceAll('`', String.raw`\140`);
+  return `\`${cutTo(text, SHOWN_CHARACTERS)}\``;
 };
 
 const META = /^:([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z][0-9]*)$/;

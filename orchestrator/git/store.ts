@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Problem } from '../model/failure.js';
+import { type Failure, Problem } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
 import { configText, makeGitDir, NEUTRAL_ATTRIBUTES, type ObjectFormat, objectFormatOf } from './layout.js';
 
@@ -24,7 +24,8 @@ export const openStore = (paths: RepositoryPaths): Store => {
   const folder = join(paths.mainRoot, '.orchestrate');
   const store: Store = { path: join(folder, 'store.git'), format: objectFormatOf(paths.gitDir) };
   if (!existsSync(store.path)) makeStore(folder, store);
-  verifyStore(store);
+  const problem = storeProblem(store);
+  if (problem !== undefined) throw new Problem(problem);
   return store;
 };
 
@@ -48,7 +49,27 @@ const makeStore = (folder: string, store: Store): void => {
   }
 };
 
-const verifyStore = (store: Store): void => {
+/** What git would obey if it were there; we never make it. */
+const FOREIGN: readonly string[] = [
+  'hooks',
+  'objects/info/alternates',
+  'objects/info/http-alternates',
+  // They answer for commits and packs without being checked against them.
+  'objects/info/commit-graph',
+  'objects/info/commit-graphs',
+  'objects/pack/multi-pack-index',
+  'refs/replace',
+  'packed-refs',
+  'config.worktree',
+  'commondir',
+  'info/grafts',
+];
+
+/**
+ * What is wrong with the settings of the store, now: they decide what git sees. A dozen file system calls.
+ * @returns `undefined` when they are the ones that it was made with
+ */
+export const storeProblem = (store: Store): Failure | undefined => {
   const expected: Readonly<Record<string, string>> = {
     HEAD: `ref: ${HEAD}\n`,
     config: configText(settingsOf(store)),
@@ -58,17 +79,15 @@ const verifyStore = (store: Store): void => {
   const changed = Object.entries(expected)
     .filter(([name, text]) => readText(join(store.path, name)) !== text)
     .map(([name]) => name);
-  const added = ['hooks', 'objects/info/alternates', 'refs/replace', 'packed-refs', 'config.worktree'].filter(
-    (name) => existsSync(join(store.path, name)),
-  );
+  const added = FOREIGN.filter((name) => existsSync(join(store.path, name)));
   const wrong = [...changed, ...added];
-  if (wrong.length === 0) return;
-  throw new Problem({
+  if (wrong.length === 0) return undefined;
+  return {
     kind: 'evidence-refused',
     message: `the private store was changed by something else: ${wrong.map((name) => `\`${name}\``).join(', ')}`,
     where: store.path,
     next: 'find out what wrote there; to start afresh move `.orchestrate` away and run the tickets again',
-  });
+  };
 };
 
 const readText = (path: string): string | undefined => {

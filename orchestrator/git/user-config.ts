@@ -141,3 +141,11 @@ export const networkSettings = (config: UserConfig): ConfigEntry[] =>
       ({ key }) => /^(credential|http)\./.test(key) || key === 'core.sshcommand' || key === 'ssh.variant',
     )
     .map(({ key, value }) => ({ key, value }));
+
+/** Names of the filters that their git runs on files that it takes in. */
+export const configuredFilters = (config: UserConfig): ReadonlySet<string> =>
+  new Set(
+    config.entries
+      .filter(({ value }) => value !== '')
+      .flatMap(({ key }) => /^filter\.(.+)\.(?:clean|process)$/s.exec(key)?.[1] ?? []),
+  );

@@ -1,7 +1,5 @@
-import { type Dirent, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isInside } from './git.js';
 import { asBytes } from './records.js';
 
 /** Something in a working copy that a git tree cannot hold, or that would hide what is in it. */
@@ -11,41 +9,83 @@ export interface Odd {
   readonly what: string;
   /** Path that the ignore rules are asked about. */
   readonly subject: string;
+  /** What can be done about it; `undefined`: remove it. */
+  readonly next?: string;
 }
 
 export interface Walked {
   /** Regular files and symbolic links, relative, bytes as characters. */
   readonly files: readonly string[];
+  /** Folders with nothing in them, relative, bytes as characters. No tree object holds them. */
+  readonly emptyFolders: readonly string[];
+  /** Folders that were passed over as asked. */
+  readonly passedOver: readonly string[];
   readonly odd: readonly Odd[];
 }
 
 /** Longest time without a turn of the event loop. PERFORMANCE P12. */
 const SLICE_MS = 8;
 
-/** Lists a working copy without following a link. The tree's own `.git` is left out, any other is odd. */
-export const walkTree = async (root: string): Promise<Walked> => {
-  const files: string[] = [];
-  const odd: Odd[] = [];
+/**
+ * Lists a working copy without following a link. The tree's own `.git` is left out, any other is odd, as is a folder that
+ * cannot be read: git would pass over it with a warning.
+ * @param passOver folders that are not looked into; relative, bytes as characters
+ */
+export const walkTree = async (root: string, passOver: ReadonlySet<string> = new Set()): Promise<Walked> => {
+  const walked: Found = { files: [], emptyFolders: [], passedOver: [], odd: [], passOver };
   const folders = [''];
   let sliceStart = performance.now();
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for (const entry of entriesOf(root, folder)) {
-      const path = folder + entry.name.toString('latin1');
-      const kind = kindOf(entry, path);
-      if (kind === 'file') files.push(path);
-      else if (kind === 'folder') folders.push(`${path}/`);
-      else if (kind !== 'own') odd.push({ path, what: kind, subject: subjectOf(kind, folder, path) });
-    }
+    for (const below of listFolder(root, folder, walked)) folders.push(below);
     if (performance.now() - sliceStart > SLICE_MS) {
       await nextTurn();
       sliceStart = performance.now();
     }
   }
-  return { files, odd };
+  return walked;
 };
 
-const entriesOf = (root: string, folder: string): Dirent<Buffer>[] =>
-  readdirSync(absolute(root, folder), { withFileTypes: true, encoding: 'buffer' });
+interface Found {
+  readonly files: string[];
+  readonly emptyFolders: string[];
+  readonly passedOver: string[];
+  readonly odd: Odd[];
+  readonly passOver: ReadonlySet<string>;
+}
+
+/** @returns the folders in it, each with a slash at its end */
+const listFolder = (root: string, folder: string, found: Found): string[] => {
+  const entries = entriesOf(root, folder);
+  const self = folder.slice(0, -1);
+  if (typeof entries === 'string') {
+    found.odd.push({ path: self === '' ? '.' : self, what: entries, subject: self === '' ? '.' : self });
+    return [];
+  }
+  if (entries.length === 0 && folder !== '') found.emptyFolders.push(self);
+  const below: string[] = [];
+  for (const entry of entries) {
+    const path = folder + entry.name.toString('latin1');
+    const kind = kindOf(entry, path);
+    if (kind === 'file') found.files.push(path);
+    else if (kind === 'folder' && found.passOver.has(path)) found.passedOver.push(path);
+    else if (kind === 'folder') below.push(`${path}/`);
+    else if (kind !== 'own') found.odd.push({ path, what: kind, subject: subjectOf(kind, folder, path) });
+  }
+  return below;
+};
+
+/** Why it cannot be listed, where it cannot. */
+const entriesOf = (root: string, folder: string): Dirent<Buffer>[] | string => {
+  try {
+    return readdirSync(absolute(root, folder), { withFileTypes: true, encoding: 'buffer' });
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    const isGone = code === 'ENOENT' || code === 'ENOTDIR';
+    return isGone
+      ? 'a folder that was removed while it was looked at'
+      : `a folder that cannot be read (${code})`;
+  }
+};
 
 const absolute = (root: string, path: string): Buffer =>
   Buffer.concat([Buffer.from(`${root}/`), asBytes(path)]);
@@ -66,24 +106,6 @@ const kindOf = (entry: Dirent<Buffer>, path: string): string => {
 /** For a nested repository the folder around it is what may be ignored. */
 const subjectOf = (kind: string, folder: string, path: string): string =>
   kind === NESTED && folder !== '' ? folder.slice(0, -1) : path;
-
-/**
- * Whether a symbolic link leads out of the tree: as text, and where it leads to now through other links.
- * @param root absolute, free of links
- */
-export const leavesTree = (root: string, path: string): boolean => {
-  const link = absolute(root, path);
-  if (!lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink()) return false;
-  const target = resolve(dirname(link.toString('latin1')), readlinkSync(link, 'latin1'));
-  if (!isInside(target, Buffer.from(root).toString('latin1'))) return true;
-  // The native one asks the kernel; Node's own joins `link/..` as text.
-  try {
-    return !isInside(realpathSync.native(link, 'latin1'), Buffer.from(root).toString('latin1'));
-  } catch {
-    // It leads nowhere yet; the text has been looked at.
-    return false;
-  }
-};
 
 /** The tree itself must be a folder: a link in its place would show other files than those that were worked on. */
 export const isPlainFolder = (path: string): boolean =>

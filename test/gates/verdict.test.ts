@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Verdict } from '../../orchestrator/model/child.js';
-import type { Receipt } from '../../orchestrator/model/event.js';
-import { judgeVerdict, receiptState, type VerdictCase } from '../../orchestrator/gates/verdict.js';
+import type { Receipt, ReviewRound } from '../../orchestrator/model/event.js';
+import {
+  judgeVerdict,
+  receiptState,
+  standingOf,
+  type VerdictCase,
+} from '../../orchestrator/gates/verdict.js';
 import { digest, RECEIPT } from '../helpers/core.js';
 
 const APPROVED: Verdict = {
@@ -119,5 +124,55 @@ describe('a verdict', () => {
     expect(reasons({ pillars: ['constructor', 'toString'] })).toEqual([
       'pillars-missing: constructor, toString (a finding or "none" is needed)',
     ]);
+  });
+});
+
+describe('a review, asked again when something leaves,', () => {
+  const round = (more: Partial<ReviewRound> = {}): ReviewRound => ({
+    round: 1,
+    at: '2026-01-01T00:00:00.000Z',
+    target: 'review',
+    outcome: 'APPROVED',
+    receipt: RECEIPT,
+    detail: [],
+    ...more,
+  });
+  const unbound: ReviewRound = { round: 1, at: '', target: 'review', outcome: 'APPROVED', detail: [] };
+  const other = { ...RECEIPT, records: digest('other') };
+
+  test.each<[string, readonly ReviewRound[], string]>([
+    ['has said nothing', [round({ target: 'another' })], 'not-reviewed: `review` has given no verdict'],
+    [
+      'approved other bytes',
+      [round({ receipt: other })],
+      'stale: round 1 of `review` was about another diff',
+    ],
+    [
+      'rejected other bytes',
+      [round({ receipt: other, outcome: 'REJECTED' })],
+      'stale: round 1 of `review` was about another diff',
+    ],
+    ['is of no bytes', [unbound], 'unbindable: round 1 of `review` has no receipt'],
+    [
+      'rejected these bytes, whatever it said before',
+      [round(), round({ round: 2, outcome: 'REJECTED' })],
+      'rejected: round 2 of `review` rejected exactly this diff',
+    ],
+    [
+      'gave a verdict that does not count',
+      [round({ outcome: 'REFUSED' })],
+      'refused: the verdict in round 1 of `review` did not count',
+    ],
+  ])('%s: nothing leaves', (_name, rounds, reason) => {
+    expect(standingOf(rounds, 'review', RECEIPT)).toEqual({ kind: 'refused', reason });
+  });
+
+  test('approved these bytes in its last round: they may leave', () => {
+    const rounds = [
+      round({ outcome: 'REJECTED', receipt: other }),
+      round({ round: 2 }),
+      round({ target: 'another', outcome: 'REJECTED' }),
+    ];
+    expect(standingOf(rounds, 'review', RECEIPT)).toEqual({ kind: 'approved', receipt: RECEIPT });
   });
 });

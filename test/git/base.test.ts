@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Base, type BaseRequest, resolveBase } from '../../orchestrator/git/base.js';
@@ -177,15 +177,4 @@ test('a remote that has nothing yet is pushed everything', async () => {
   const base = await resolve(world, { remote: 'fresh' });
   expect(base).toMatchObject({ commit: world.head, unpublished: true });
   expect(base.notes).toEqual([expect.stringContaining('has no branch `main` yet')]);
-});
-
-test('a shallow clone, as CI makes them, can be started from', async () => {
-  const world = makeWorld();
-  colleaguePushes(world, { 'a.txt': 'a\n' });
-  const shallow = join(world.dir, 'shallow');
-  world.run(world.dir, 'clone', '--quiet', '--depth=1', `file://${world.origin}`, shallow);
-  const newer = colleaguePushes(world, { 'b.txt': 'b\n' });
-  expect(await resolve(world, {}, shallow)).toMatchObject({ commit: newer, unpublished: false });
-  writeFileSync(join(shallow, 'c.txt'), 'c\n');
-  expect(world.run(shallow, 'log', '--oneline', newer).split('\n')).toHaveLength(2);
 });

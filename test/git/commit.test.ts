@@ -180,12 +180,3 @@ test('works when the base was fetched from the remote because the local branch w
   ]);
   world.run(world.user, 'fsck', '--strict');
 });
-
-test('a SHA-256 repository works the same', async () => {
-  const world = makeWorld({ format: 'sha256' });
-  const ticket = await startTicket(world);
-  const commit = await commitFiles(ticket, { 'new.txt': 'n\n' });
-  unwrap(await publish(ticket, commit));
-  expect(world.run(world.user, 'rev-parse', 'orchestrate/320')).toBe(commit);
-  expect(commit).toHaveLength(64);
-});

@@ -1,176 +1,59 @@
-/** What a worker can do to its own clone, git or home so that a change is not shown there. EVIDENCE section 3. */
+/** Each hidden change that was ever measured, row by row: it is in the diff, in nothing that is committed, or refused by name. */
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { snapshot } from '../../orchestrator/git/snapshot.js';
-import { makeWorld, startTicket, type Ticket, unwrap, type World, writeFiles } from '../helpers/repo.js';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { snapshot, type Snapshot } from '../../orchestrator/git/snapshot.js';
+import type { Result } from '../../orchestrator/model/result.js';
+import type { Ticket } from '../helpers/repo.js';
+import { sceneMaker, type Scene } from './ticket-copies.js';
+import { SHOWING } from './tricks-of-showing.js';
+import { STORING } from './tricks-of-storing.js';
+import { addSubmodule, BASE_FILES, EVIL, type Outcome } from './tricks.js';
 
-const take = (ticket: Ticket) => snapshot({ ...ticket, base: ticket.base.commit });
+const ROWS = [...SHOWING, ...STORING];
 
-const EVIL = 'evil-marker';
+const scene = sceneMaker({ files: BASE_FILES, arrange: addSubmodule });
 
-const begin = async (): Promise<{ world: World; ticket: Ticket }> => {
-  const world = makeWorld();
-  return { world, ticket: await startTicket(world) };
+/** What the plain recipe shows to whoever runs it in the worker's clone. */
+const plainDiff = ({ world, ticket }: Scene): string =>
+  execFileSync('sh', ['-c', 'git add -N . > /dev/null 2>&1; git --no-pager diff'], {
+    cwd: ticket.tree,
+    env: world.env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+
+/** Whether the change itself, a mode or a line ending can be found in a diff. */
+const SHOWN = new RegExp(`^\\+.*(${EVIL}|fifo)|^new mode|\\r$`, 'm');
+
+/** What came of a trick, with those of the expected reasons and lines that are there. */
+const outcomeOf = ({ diffFile }: Ticket, taken: Result<Snapshot>, expected: Outcome): Outcome => {
+  if (!taken.ok) {
+    const { kind, message, next } = taken.failure;
+    if (kind !== 'evidence-refused' || next === undefined) return { refused: [`${kind}: ${message}`] };
+    const reasons = 'refused' in expected ? expected.refused : [];
+    return { refused: reasons.filter((reason) => message.includes(reason)) };
+  }
+  const { records, diffBytes, newIgnored } = taken.value;
+  if (records.length === 0 && diffBytes === 0) return { leftOut: newIgnored };
+  const seen = records.map(({ path }) => path);
+  if (!('seen' in expected)) return { seen, lines: [] };
+  const lines = new Set(readFileSync(diffFile, 'utf8').split('\n'));
+  return { seen, lines: expected.lines.filter((line) => lines.has(line)) };
 };
 
-/** What a worker may do to its clone so that git shows less there. Each must leave the marker in our diff. EVIDENCE 3. */
-const HIDING: readonly (readonly [string, (world: World, ticket: Ticket) => void])[] = [
-  ['nothing (control)', () => undefined],
-  [
-    'assume-unchanged',
-    (world, { tree }) => world.run(tree, 'update-index', '--assume-unchanged', 'src/add.js'),
-  ],
-  ['skip-worktree', (world, { tree }) => world.run(tree, 'update-index', '--skip-worktree', 'src/add.js')],
-  [
-    'rm --cached and an exclude',
-    (world, { tree }) => {
-      world.run(tree, 'rm', '--quiet', '--cached', 'src/add.js');
-      writeFileSync(join(tree, '.git/info/exclude'), '*\n');
-    },
-  ],
-  [
-    'a commit of its own on the branch',
-    (world, { tree }) => world.run(tree, 'commit', '--quiet', '-am', 'mine'),
-  ],
-  [
-    'core.excludesFile',
-    (world, { tree }) => {
-      writeFileSync(join(tree, '.git/ignore'), '*\n');
-      world.run(tree, 'config', 'core.excludesFile', '.git/ignore');
-    },
-  ],
-  [
-    'textconv',
-    (world, { tree }) => {
-      writeFileSync(join(tree, '.git/info/attributes'), '* diff=hide\n');
-      world.run(tree, 'config', 'diff.hide.textconv', 'true');
-    },
-  ],
-  ['an external diff', (world, { tree }) => world.run(tree, 'config', 'diff.external', 'true')],
-  ['-diff in .gitattributes', (_, { tree }) => writeFileSync(join(tree, '.gitattributes'), '* -diff\n')],
-  [
-    'a binary macro in .gitattributes',
-    (_, { tree }) => writeFileSync(join(tree, '.gitattributes'), '* binary\n'),
-  ],
-  ['bigFileThreshold', (world, { tree }) => world.run(tree, 'config', 'core.bigFileThreshold', '1')],
-  [
-    'a clean filter that pins the old bytes',
-    (world, { tree }) => {
-      writeFileSync(join(tree, '.gitattributes'), '*.js filter=pin\n');
-      world.run(tree, 'config', 'filter.pin.clean', 'git cat-file -p HEAD:src/add.js');
-    },
-  ],
-  ['autocrlf', (world, { tree }) => world.run(tree, 'config', 'core.autocrlf', 'true')],
-  [
-    'fsmonitor',
-    (world, { tree }) => {
-      world.run(tree, 'config', 'core.fsmonitor', 'true');
-      writeFileSync(join(tree, '.git/lie'), '#!/bin/sh\nprintf "token\\0"\n', { mode: 0o755 });
-      world.run(tree, 'config', 'core.fsmonitor', '.git/lie');
-    },
-  ],
-  [
-    'stat settings',
-    (world, { tree }) => {
-      world.run(tree, 'config', 'core.trustctime', 'false');
-      world.run(tree, 'config', 'core.checkStat', 'minimal');
-    },
-  ],
-  [
-    'core.worktree to a clean copy',
-    (world, { tree }) => {
-      world.run(world.dir, 'clone', '--quiet', tree, join(world.dir, 'clean'));
-      world.run(tree, 'config', 'core.worktree', join(world.dir, 'clean'));
-    },
-  ],
-  [
-    'another .git in place of its own',
-    (world, { tree }) => {
-      rmSync(join(tree, '.git'), { recursive: true });
-      writeFileSync(join(tree, '.git'), `gitdir: ${join(world.origin)}\n`);
-    },
-  ],
-  ['no .git any more', (_, { tree }) => rmSync(join(tree, '.git'), { recursive: true })],
-  [
-    'sparse checkout',
-    (world, { tree }) => {
-      world.run(tree, 'config', 'core.sparseCheckout', 'true');
-      writeFileSync(join(tree, '.git/info/sparse-checkout'), 'README.md\n');
-    },
-  ],
-  [
-    'a replaced blob',
-    (world, { tree }) => {
-      const old = world.run(tree, 'rev-parse', 'HEAD:src/add.js');
-      const now = world.run(tree, 'hash-object', '-w', 'src/add.js');
-      world.run(tree, 'replace', old, now);
-      world.run(world.user, 'fetch', '--quiet', tree, 'refs/replace/*:refs/replace/*');
-    },
-  ],
-  [
-    'GIT_ variables',
-    (world) => {
-      Object.assign(world.env, {
-        GIT_DIR: world.origin,
-        GIT_EXTERNAL_DIFF: 'true',
-        GIT_WORK_TREE: '/',
-        GIT_CONFIG_COUNT: '1',
-        GIT_CONFIG_KEY_0: 'diff.external',
-        GIT_CONFIG_VALUE_0: 'true',
-      });
-    },
-  ],
-  [
-    'the home of the user',
-    (world) => {
-      appendFileSync(
-        join(world.home, '.gitconfig'),
-        '[diff]\n\texternal = true\n[core]\n\texcludesFile = ~/ignore\n',
-      );
-      writeFileSync(join(world.home, 'ignore'), '*\n');
-    },
-  ],
-];
-
-test.each(HIDING)('a change is seen in spite of %s', async (_, hide) => {
-  const { world, ticket } = await begin();
-  writeFileSync(join(ticket.tree, 'src/add.js'), `${EVIL}\n`);
-  hide(world, ticket);
-  const shot = unwrap(await take(ticket));
-  expect(shot.records.map(({ path }) => path)).toContain('src/add.js');
-  expect(shot.addedLines).toBeGreaterThan(0);
-  expect(readFileSync(ticket.diffFile, 'utf8')).toContain(`+${EVIL}`);
+describe.each(ROWS)('$row', ({ tricks }) => {
+  test.each(tricks)('$how', async ({ play, outcome, blind, through }) => {
+    const begun = await scene();
+    await play(begun);
+    const plain = blind === true && SHOWN.test(plainDiff(begun)) ? 'shows it' : 'as said';
+    const ticket = through?.(begun) ?? begun.ticket;
+    const taken = await snapshot({ ...ticket, base: ticket.base.commit });
+    expect({ plain, outcome: outcomeOf(ticket, taken, outcome) }).toEqual({ plain: 'as said', outcome });
+  });
 });
 
-test('a new file is seen in spite of info/exclude, and what .gitignore hides is listed', async () => {
-  const { ticket } = await begin();
-  writeFileSync(join(ticket.tree, '.git/info/exclude'), 'evil.js\n');
-  writeFiles(ticket.tree, {
-    'evil.js': `${EVIL}\n`,
-    'hidden.js': 'x\n',
-    '.gitignore': '.gitignore\nhidden.js\n',
-  });
-  const shot = unwrap(await take(ticket));
-  expect(readFileSync(ticket.diffFile, 'utf8')).toContain(`+${EVIL}`);
-  expect(shot.ignored).toEqual(['.gitignore', 'hidden.js']);
-});
-
-test('bytes are taken as they are, whatever line endings, encodings and macros .gitattributes asks for', async () => {
-  const { world, ticket } = await begin();
-  const bytes = 'a\r\nb\r\n$Id$\n';
-  writeFiles(ticket.tree, {
-    '.gitattributes': '[attr]diff text eol=crlf ident working-tree-encoding=UTF-16\n* text=auto diff ident\n',
-    'crlf.txt': bytes,
-  });
-  const shot = unwrap(await take(ticket));
-  const stored = execFileSync(
-    'git',
-    ['--git-dir', ticket.store.path, 'cat-file', '-p', `${shot.treeId}:crlf.txt`],
-    {
-      env: world.env,
-    },
-  );
-  expect(stored.toString()).toBe(bytes);
+test('every row is there once', () => {
+  expect(new Set(ROWS.map(({ row }) => row)).size).toBe(34);
+  expect(ROWS).toHaveLength(34);
 });

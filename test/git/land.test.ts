@@ -217,23 +217,3 @@ test('without a remote, without a branch, and without the branch on the remote t
   }
   expect(main(world)).toBe(world.head);
 });
-
-test('a SHA-256 repository works the same', async () => {
-  const world = makeWorld({ format: 'sha256' });
-  const ticket = await startTicket(world);
-  const commit = await commitFiles(ticket, { 'new.txt': 'n\n' });
-  const { digest } = unwrap(await recordsBetween(ticket, world.head, commit));
-  colleaguePushes(world, { 'other.txt': 'o\n' });
-  const landed = await land({
-    ...ticket,
-    url: world.origin,
-    baseBranch: 'main',
-    base: world.head,
-    commit,
-    recordsDigest: digest,
-    message: 'm',
-    author: AUTHOR,
-    date: DATE,
-  });
-  expect(landed).toMatchObject({ ok: true, value: { how: 'merge' } });
-});

@@ -81,3 +81,9 @@ test('whatever the bytes, the pages joined are the diff and none is over the lim
     { numRuns: 40 },
   );
 });
+
+test('a page that has what a reader does not see says so; tabs, CRLF and emoji are nothing', async () => {
+  const plain = `${'+x = "é ⚠️"\t\r\n'.repeat(3_500)}`;
+  const pages = await cut(Buffer.from(`${plain}+if (admin\u202E) {}\n`));
+  expect(pages.map(({ hiding }) => hiding)).toEqual([undefined, true]);
+});

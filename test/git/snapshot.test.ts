@@ -160,15 +160,6 @@ test('what a worker commits, stages or stashes without leaving it in the files i
   expect(unwrap(await take(ticket)).records).toEqual([]);
 });
 
-test('a SHA-256 repository works the same', async () => {
-  const world = makeWorld({ format: 'sha256' });
-  const ticket = await startTicket(world);
-  writeFiles(ticket.tree, { 'new.txt': 'new\n' });
-  const shot = unwrap(await take(ticket));
-  expect(shot.treeId).toMatch(/^[0-9a-f]{64}$/);
-  expect(shot.records.map(({ path }) => path)).toEqual(['new.txt']);
-});
-
 test('nothing but the diff is left in its folder, and nothing temporary in the store', async () => {
   const { ticket } = await begin();
   writeFiles(ticket.tree, { 'a.txt': 'a\n' });
