@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { TROUBLES } from '../model/child.js';
 import type { ChildEnd, ForkRequest, ProcessIdentity } from '../model/child.js';
 import type { Limits } from '../model/pipeline.js';
 import { Problem } from '../model/failure.js';
@@ -107,7 +108,7 @@ export const writeIntent = (request: ForkRequest, startedAt: string): void => {
 
 interface Descriptors {
   readonly stdin?: number;
-  readonly stdout: number;
+  readonly stdout: number | 'pipe';
   readonly stderr: number;
 }
 
@@ -125,8 +126,10 @@ export const withDescriptors = <T>(request: ForkRequest, use: (files: Descriptor
     }
   };
   try {
-    const stdout = open(FILES.stdout, 'a');
-    const stderr = isWorker(request) ? open(FILES.stderr, 'a') : stdout;
+    // Made in any case, so that who looks for it finds it.
+    const log = open(FILES.stdout, 'a');
+    const stdout = request.output === 'socket' ? 'pipe' : log;
+    const stderr = isWorker(request) ? open(FILES.stderr, 'a') : log;
     return use(
       request.prompt === undefined ? { stdout, stderr } : { stdin: open(FILES.prompt, 'r'), stdout, stderr },
     );
@@ -215,7 +218,15 @@ export const readStop = (dir: string): ChildEnd | undefined => {
   if (!existsSync(path)) return undefined;
   const record = readRecord(path);
   if (record === undefined || record === 'incomplete') return undefined;
-  const { kind, by, idleMs, timeoutMs } = record;
+  return stopFrom(record);
+};
+
+const stopFrom = (record: Record<string, unknown>): ChildEnd | undefined => {
+  const { kind, by, idleMs, timeoutMs, detail, resetAt } = record;
+  if (kind === 'finished') return { kind };
+  const trouble = TROUBLES.find((name) => name === kind);
+  if (trouble !== undefined && typeof detail === 'string')
+    return { kind: trouble, detail, ...(typeof resetAt === 'string' ? { resetAt } : {}) };
   if (kind === 'stopped' && typeof by === 'string') return { kind, by };
   if (kind === 'idle-timeout' && typeof idleMs === 'number') return { kind, idleMs };
   if (kind === 'timeout' && typeof timeoutMs === 'number') return { kind, timeoutMs };

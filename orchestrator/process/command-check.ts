@@ -14,6 +14,7 @@ import { codeOf } from './child-folder.js';
 import { watchDeadlines } from './deadlines.js';
 import { MARKER } from './process-table.js';
 import { resolveProgram } from './program.js';
+import { noFurtherDescriptors } from './sandbox-descriptors.js';
 import { endSession } from './stop.js';
 import type { Session, StopReport } from './stop.js';
 import { cutSummary } from './summary.js';
@@ -104,7 +105,7 @@ const start = ({ argv, cwd, env }: CheckRequest, { program, args, output }: Prog
       cwd,
       env,
       detached: true,
-      stdio: ['ignore', output, output],
+      stdio: ['ignore', output, output, ...noFurtherDescriptors()],
     });
     child.on('error', () => undefined);
     if (child.pid === undefined) return `it could not be started in \`${cwd}\``;

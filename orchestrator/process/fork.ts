@@ -17,11 +17,12 @@ import {
 } from './child-folder.js';
 import type { Job } from './child-folder.js';
 import { MARKER } from './process-table.js';
+import { followLog, followSocket } from './output.js';
 import { resolveProgram } from './program.js';
 import { attachToClaim } from './reattach.js';
 import { spawnReaper } from './reaper.js';
 import { endOfStatus, endedChild, superviseChild } from './wait.js';
-import type { ChildHandle, ChildHooks, Gone } from './wait.js';
+import type { ChildHandle, ChildHooks, Gone, Supervised } from './wait.js';
 
 type Started =
   | { readonly kind: 'started'; readonly reaper: ChildProcess; readonly pid: number }
@@ -107,7 +108,6 @@ const firstOf = (
   const { clock, startedAt } = context;
   // It cannot be gone from the process table: it is reaped only after this turn of the event loop.
   const identity = identityOf(pid) ?? { pid, startTime: 'unknown', bootId: bootId() };
-  const marker = request.env[MARKER];
   let other: ChildHandle | undefined;
   let stoppedBy: string | undefined;
   const gone = endOfReaper(reaper, clock).then((last): Gone => {
@@ -127,7 +127,7 @@ const firstOf = (
     ageMs: 0,
     running: true,
     gone,
-    ...(marker === undefined ? {} : { marker }),
+    ...heardBy(reaper, request, context),
   });
   return {
     identity,
@@ -149,6 +149,22 @@ const firstOf = (
       return (other ?? own).kill(by);
     },
   };
+};
+
+/** How its processes are found, and who reads what it says. */
+const heardBy = (
+  reaper: ChildProcess,
+  { dir, output, env }: ForkRequest,
+  { reader }: ChildHooks,
+): Pick<Supervised, 'marker' | 'output'> => {
+  const marker = env[MARKER];
+  const marked = marker === undefined ? {} : { marker };
+  if (output === 'socket')
+    return {
+      ...marked,
+      output: followSocket(dir, reaper, reader ?? { longestLine: 0, line: () => undefined }),
+    };
+  return reader === undefined ? marked : { ...marked, output: followLog(dir, reader) };
 };
 
 const endOfReaper = async (reaper: ChildProcess, clock: Clock): Promise<Gone> =>

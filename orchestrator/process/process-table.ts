@@ -90,3 +90,22 @@ export const findByArgument = (argument: string): ProcessIdentity | undefined =>
   const row = rows.find(({ pid }) => line !== undefined && pid === Number.parseInt(line, 10));
   return row === undefined ? undefined : identityOfRow(row);
 };
+
+/** Ancestors are few; a loop could only come from a table that changes while it is read. */
+const MOST_ANCESTORS = 64;
+
+/**
+ * Value of `ORCHESTRATE_CHILD` of the nearest ancestor that has it, for a process that took the variable off itself. An ancestor
+ * that has ended is not seen: a double fork hides it.
+ * @param pid this process unless given
+ */
+export const markerOfAncestors = (pid: number = process.pid): string | undefined => {
+  if (!hasProcfs()) return undefined;
+  let next = readProcessStat(pid)?.ppid ?? 0;
+  for (let count = 0; next > 1 && count < MOST_ANCESTORS; count += 1) {
+    const entry = strings(next, 'environ').find((text) => text.startsWith(`${MARKER}=`));
+    if (entry !== undefined) return entry.slice(MARKER.length + 1);
+    next = readProcessStat(next)?.ppid ?? 0;
+  }
+  return undefined;
+};

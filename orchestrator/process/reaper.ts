@@ -14,6 +14,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { bootId } from '../state/identity.js';
 import type { Job } from './child-folder.js';
+import { noFurtherDescriptors } from './sandbox-descriptors.js';
 
 const SHELL = '/bin/sh';
 
@@ -76,7 +77,8 @@ interface Surroundings {
   readonly cwd: string;
   /** File descriptors that the command gets; without `stdin` it reads an empty file. */
   readonly stdin?: number;
-  readonly stdout: number;
+  /** `pipe` is a socket pair on Linux and macOS: its other end is `stdout` of the result. */
+  readonly stdout: number | 'pipe';
   readonly stderr: number;
 }
 
@@ -100,5 +102,5 @@ export const spawnReaper = (
     cwd,
     env: request.env,
     detached: true,
-    stdio: [stdin ?? 'ignore', stdout, stderr],
+    stdio: [stdin ?? 'ignore', stdout, stderr, ...noFurtherDescriptors()],
   });

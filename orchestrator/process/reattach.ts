@@ -10,6 +10,7 @@ import { liveness } from '../state/identity.js';
 import { FILES, changedAt, readClaim, readExit, voidClaim } from './child-folder.js';
 import type { Job } from './child-folder.js';
 import { findByArgument } from './process-table.js';
+import { followLog } from './output.js';
 import { endOfStatus, endedChild, superviseChild } from './wait.js';
 import type { ChildHandle, ChildHooks, Gone } from './wait.js';
 
@@ -89,6 +90,7 @@ const attachTo = (
     gone: known === undefined ? waitForEnd(dir, identity, options) : Promise.resolve(known),
     ...(job.marker === undefined ? {} : { marker: job.marker }),
     ...(limits === undefined ? {} : { limits }),
+    ...(options.reader === undefined ? {} : { output: followLog(dir, options.reader) }),
   });
 };
 

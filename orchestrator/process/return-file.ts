@@ -31,12 +31,26 @@ export const readReturn = async (
   if (typeof bytes === 'string') return refused(bytes);
   const text = decode(bytes);
   if (text === undefined) return refused('the return file is not valid UTF-8');
+  return checkReturnText(text, { makes, what: 'the return file' });
+};
+
+/** The same for a return that came as text. @param what begins the sentences, e.g. "the return file" */
+export const checkReturnText = async (
+  text: string,
+  { makes, what }: { readonly makes: Makes; readonly what: string },
+): Promise<ReturnAnswer> => {
+  if (Buffer.byteLength(text) > RETURN_BYTES) return refused(`${what} has more than ${RETURN_BYTES} bytes`);
   const parsed = parse(text);
-  if (!parsed.ok) return refused('the return file is not valid JSON');
+  if (!parsed.ok) return refused(`${what} is not valid JSON`);
   const [repeated] = repeatedKeys(text);
+  if (repeated !== undefined) return refused(oneLine(`${what} says \`${repeated}\` twice`));
+  return checkReturnValue(parsed.value, makes);
+};
+
+/** The same for a value that a program has parsed already. */
+export const checkReturnValue = async (value: unknown, makes: Makes): Promise<ReturnAnswer> => {
   const { checkReturn } = await import('./return-schema.js');
-  if (repeated !== undefined) return refused(oneLine(`the return file says \`${repeated}\` twice`));
-  return checkReturn(parsed.value, makes);
+  return checkReturn(value, makes);
 };
 
 /** @returns the bytes, or what is wrong with the file */

@@ -41,8 +41,8 @@ const finding = z.strictObject({
   path: z
     .string()
     .max(4_096)
-    .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u, 'may not have control or invisible characters')
-    .optional(),
+    .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'may not have control or invisible characters')
+    .nullish(),
   detail: prose,
 });
 
@@ -133,6 +133,8 @@ const toReturn = (value: Parsed): WorkerReturn => ({
 const toVerdict = (value: NonNullable<Parsed['verdict']>): Verdict => ({
   ...value,
   blockers: value.blockers.map(({ title: name, path, detail }) =>
-    path === undefined ? { title: name, detail } : { title: name, path, detail },
+    path === undefined || path === null || path === ''
+      ? { title: name, detail }
+      : { title: name, path, detail },
   ),
 });

@@ -5,11 +5,13 @@
  * S2  Nothing is found by name or age: members are of the leader's session or group, carry the child's marker, descend from such a
  *     process, or were seen to at an earlier look. Every agent starts its shell tool in a new session (agent-clis.md 0.4).
  * S3  The reaper is killed last, so that it can still record the end.
+ * S4  A sandbox is asked to end inside; it ends when its program does.
  */
 import type { ProcessIdentity } from '../model/child.js';
 import { bootId, liveness } from '../state/identity.js';
 import type { ProcessStat } from '../state/identity.js';
 import { identityOfRow, listProcesses, markedProcesses } from './process-table.js';
+import { sandboxHolders } from './sandbox-processes.js';
 
 export interface Session {
   /** The reaper, or whoever leads the session. */
@@ -93,16 +95,23 @@ const signalOne = (identity: ProcessIdentity, signal: NodeJS.Signals): void => {
   if (liveness(identity) === 'alive') send(identity.pid, signal);
 };
 
-/** TERM, and CONT in case it was stopped: a stopped process takes no TERM. The group at once, so that no fork slips through. */
+/**
+ * TERM, and CONT in case it was stopped: a stopped process takes no TERM. The group at once, so that no fork slips through; around a
+ * sandbox, whose end nothing inside survives, each process but the one that holds it (S4).
+ */
 const terminate = (session: Session, members: readonly ProcessStat[]): void => {
   const { leader } = session;
-  const asGroup = liveness(leader) === 'alive';
-  for (const signal of ['SIGTERM', 'SIGCONT'] as const) {
+  const isAlive = liveness(leader) === 'alive';
+  const holders = sandboxHolders(members);
+  const signalAll = (signal: NodeJS.Signals, asGroup: boolean, rows: readonly ProcessStat[]): void => {
     if (asGroup) send(-leader.pid, signal);
-    for (const row of members) {
+    for (const row of rows) {
       if (!asGroup || row.pgid !== leader.pid) signalOne(identityOfRow(row), signal);
     }
-  }
+  };
+  const asked = members.filter(({ pid }) => !holders.has(pid));
+  signalAll('SIGTERM', isAlive && holders.size === 0, asked);
+  signalAll('SIGCONT', isAlive, members);
 };
 
 /** Waits for processes that are not our children, of whose end nobody tells us: looks at their pids, ever less often. */

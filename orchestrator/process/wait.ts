@@ -12,6 +12,7 @@ import type { Clock } from '../model/clock.js';
 import type { Limits } from '../model/pipeline.js';
 import { readStop, recordStop, sizeOfLogs } from './child-folder.js';
 import { watchDeadlines } from './deadlines.js';
+import type { Following, OutputReader } from './output.js';
 import { NOTHING_TO_STOP, endSession, findMembers, groupExists } from './stop.js';
 import type { Session, StopReport } from './stop.js';
 
@@ -28,6 +29,8 @@ export interface ChildHandle {
 
 export interface ChildHooks {
   readonly clock?: Clock;
+  /** Reads what the child says while it runs. */
+  readonly reader?: OutputReader;
   /** How often a child that was taken over is checked for being alive, in milliseconds; 1,000 unless given. */
   readonly recheckMs?: number;
 }
@@ -85,6 +88,7 @@ export interface Supervised {
   readonly ageMs: number;
   /** False when it has ended already: then no limits apply. */
   readonly running: boolean;
+  readonly output?: Following;
   readonly gone: Promise<Gone>;
 }
 
@@ -101,6 +105,23 @@ const endLeftovers = async (child: Supervised, session: Session, end: ChildEnd):
   if (!thorough && !groupExists(child.identity)) return 0;
   const report = await endSession(session, child.limits?.graceMs ?? GRACE_MS);
   return report.ended + report.left.length;
+};
+
+/** What a child says may be a reason to end it, after a while in which it may end by itself or take it back. */
+const startPatience = (
+  { output }: Supervised,
+  onEnd: (reason: ChildEnd) => void,
+): { readonly stop: () => void } => {
+  let timer: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  output?.start((now) => {
+    if (now === undefined) stop();
+    else timer ??= setTimeout(() => onEnd(now.end), now.afterMs);
+  });
+  return { stop };
 };
 
 /** Applies the limits, offers `stop`, and turns the end into a wait status. */
@@ -131,14 +152,17 @@ export const superviseChild = (child: Supervised): ChildHandle => {
           onLook: () => void (child.worker && findMembers(session)),
         });
 
+  const patience = startPatience(child, (reason) => void end(reason));
+
   const finish = async (): Promise<WaitStatus> => {
     const last = await child.gone;
     gone = true;
     cancel();
+    patience.stop();
     await ending;
     const leftovers = last.foreign === true ? 0 : await endLeftovers(child, session, last.end);
-    // On disk when it was stopped from another process, or when we died while we ended it.
-    const reason = cause ?? readStop(child.dir) ?? last.end;
+    await child.output?.finish();
+    const reason = cause ?? reasonOnDisk(child) ?? last.end;
     return statusOf(child, { end: reason, endedAt: last.endedAt }, leftovers);
   };
   const status = finish();
@@ -152,6 +176,15 @@ export const superviseChild = (child: Supervised): ChildHandle => {
       return gone ? graceful : endSession(session, 0);
     },
   };
+};
+
+/**
+ * There when it was stopped from another process, or when we died while we ended it. A child can write it too: of one that we
+ * forked, and whose limits we kept, nothing else is taken from there, least of all a success.
+ */
+const reasonOnDisk = ({ dir, ours }: Supervised): ChildEnd | undefined => {
+  const told = readStop(dir);
+  return ours && told?.kind !== 'stopped' ? undefined : told;
 };
 
 const statusOf = (child: Supervised, last: Gone, leftovers: number): WaitStatus => {
