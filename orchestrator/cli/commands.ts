@@ -161,6 +161,24 @@ export const COMMANDS = {
     positionals: ['ticket'],
     example: 'orchestrate clean --ticket 320',
   },
+  doctor: {
+    usage: 'doctor',
+    summary: 'what a run needs and finds here, each with the fix',
+    flags: {},
+    positionals: [],
+    example: 'orchestrate doctor --json',
+  },
+  attack: {
+    usage: 'attack [--file FILE]',
+    summary: 'hostile workers against this pipeline, in a throw-away repository',
+    flags: {
+      file,
+      only: { type: 'string', value: 'ROW,ROW', help: 'only these rows of the suite, e.g. V1,V4b,16' },
+      keep: { type: 'boolean', help: 'leave the throw-away repositories and say where they are' },
+    },
+    positionals: [],
+    example: 'orchestrate attack --file targets.yaml',
+  },
   demo: {
     usage: 'demo [--dir DIR] [--prepare]',
     summary: 'a whole run on a sample repository; no key, no network',

@@ -11,19 +11,16 @@ const group = (title: string, names: readonly CommandName[]): string =>
 
 /** One screen. Built into the launcher, so that nothing is loaded to print it. */
 export const HELP_TEXT = `orchestrate – make for coding agents: fork one throw-away agent per phase, keep only what wait() returns
-
 Usage: orchestrate [-C DIR] COMMAND [--ticket ID] [--json]
 
 ${group('Ship a ticket', ['run', 'status', 'logs', 'explain'])}
 ${group('Answer it', ['approve', 'reject', 'tell'])}
 ${group('Look at it', ['boot', 'graph', 'validate', 'verify'])}
 ${group('End it', ['stop', 'abandon', 'clean'])}
-${group('Try it', ['demo'])}
-
+${group('Try it', ['doctor', 'demo', 'attack'])}
 -C DIR: as if started in DIR  --json: for machines, on stdout  --debug: stack traces  --version
 orchestrate COMMAND --help has its flags and an example
-Exit status: 0 done, 1 a target failed, 2 usage or configuration, 3 waiting for a person,
-4 evidence refused, 5 busy, 6 paused by a usage limit, 130 interrupted
+Exit status: 0 done, 1 failed, 2 usage, 3 needs a person, 4 evidence refused, 5 busy, 6 paused, 130 stopped
 `;
 
 const flagLine = ([name, flag]: [string, Flag]): string => {

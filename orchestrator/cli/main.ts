@@ -1,8 +1,9 @@
-import { describeFailure, exitCodeOf, Problem, type Failure } from '../model/failure.js';
+import { exitCodeOf, Problem, type Failure } from '../model/failure.js';
 import { systemClock } from '../model/clock.js';
+import { jsonText } from '../model/text.js';
 import { writeProblem } from '../state/files.js';
 import { failureFromHere } from '../commands/from-here.js';
-import type { Io } from '../commands/io.js';
+import { failureText, type Io } from '../commands/io.js';
 import { openSession, type Session } from '../commands/session.js';
 import { parseCommandLine, type Invocation } from './args.js';
 import type { CommandName } from './commands.js';
@@ -24,6 +25,8 @@ const RUN: Readonly<Record<CommandName, (session: Session) => Promise<number> | 
   stop: async (session) => (await import('../commands/stop.js')).stop(session),
   abandon: async (session) => (await import('../commands/abandon.js')).abandon(session),
   clean: async (session) => (await import('../commands/clean.js')).clean(session),
+  doctor: async (session) => (await import('../commands/doctor.js')).doctor(session),
+  attack: async (session) => (await import('../commands/attack.js')).attack(session),
   demo: async (session) => (await import('../commands/demo.js')).demo(session),
 };
 
@@ -87,8 +90,8 @@ interface FailOptions {
 
 const fail = (io: Io, error: unknown, { debug, json, directories }: FailOptions): number => {
   const failure = failureFromHere(directories, failureOf(error));
-  io.stderr(`error: ${describeFailure(failure)}\n`);
-  if (json) io.stdout(`${JSON.stringify({ error: failure })}\n`);
+  io.stderr(`error: ${failureText(failure)}\n`);
+  if (json) io.stdout(`${jsonText({ error: failure })}\n`);
   if (debug && error instanceof Error) io.stderr(`${error.stack ?? ''}\n`);
   return exitCodeOf(failure);
 };

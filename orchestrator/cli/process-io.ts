@@ -2,7 +2,8 @@ import { fstatSync, statSync, writeSync } from 'node:fs';
 // Loaded when it is first used (orchestrator/launcher/lazy-require.ts); a dynamic import would have Node warn on the terminal.
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
-import type { Io } from '../commands/io.js';
+import { usesColour, type Io } from '../commands/io.js';
+import { terminalText } from '../model/text.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -65,27 +66,44 @@ const isTerminal = (fd: 0 | 1 | 2): boolean => {
   }
 };
 
+const CLEAR = '\u001B[2J\u001B[H';
+
+/** Of what a command writes, whatever it has done to it. Whether there is a terminal is asked only when something is coloured. */
+const shown = (io: Io, stream: 'stdout' | 'stderr', text: string): string =>
+  terminalText(text, text.includes('\u001B') && usesColour(io, stream));
+
 /** The process as a command's surroundings. */
-export const processIo = (): Io => ({
-  stdout: writerFor(1),
-  stderr: writerFor(2),
-  isClosed: () => isClosed,
-  env: process.env,
-  cwd: process.cwd(),
-  get stdinIsTty() {
-    return isTerminal(0);
-  },
-  get stdoutIsTty() {
-    return isTerminal(1);
-  },
-  get stderrIsTty() {
-    return isTerminal(2);
-  },
-  ask,
-  onSignal: (listener) => {
-    for (const signal of SIGNALS) process.on(signal, listener);
-    return () => {
-      for (const signal of SIGNALS) process.off(signal, listener);
-    };
-  },
-});
+export const processIo = (): Io => {
+  const [out, err] = [writerFor(1), writerFor(2)];
+  const io: Io = {
+    stdout: (text) => out(shown(io, 'stdout', text)),
+    stderr: (text) => err(shown(io, 'stderr', text)),
+    isClosed: () => isClosed,
+    env: process.env,
+    cwd: process.cwd(),
+    get stdinIsTty() {
+      return isTerminal(0);
+    },
+    get stdoutIsTty() {
+      return isTerminal(1);
+    },
+    get stderrIsTty() {
+      return isTerminal(2);
+    },
+    get columns() {
+      // A terminal that does not know its size says 0.
+      return isTerminal(2) ? process.stderr.columns || undefined : undefined;
+    },
+    get clear() {
+      return isTerminal(1) ? () => out(CLEAR) : undefined;
+    },
+    ask,
+    onSignal: (listener) => {
+      for (const signal of SIGNALS) process.on(signal, listener);
+      return () => {
+        for (const signal of SIGNALS) process.off(signal, listener);
+      };
+    },
+  };
+  return io;
+};

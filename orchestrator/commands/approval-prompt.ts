@@ -1,10 +1,20 @@
 import pLimit from 'p-limit';
 import type { AskApproval } from '../effects/ticket-run.js';
-import { quote } from '../model/text.js';
+import { isHiding, quoteExactly } from '../model/text.js';
+import type { Io } from './io.js';
 import type { Session } from './session.js';
 
 /** One question at a time, however many tickets run. */
 const oneAtATime = pLimit(1);
+
+const HIDING =
+  'note: there are characters in it that a terminal acts on or does not show; they are written as \\u{…} or \\r';
+
+/** The bytes that an answer is for, for the person who is to give it; and a word about what a reader would not have seen. */
+export const bytesToApprove = (io: Io, text: string): string => {
+  const shown = quoteExactly(text, io.columns);
+  return isHiding(text) ? `${shown}\n\n${HIDING}` : shown;
+};
 
 /** Asks the person at the terminal; `undefined` where there is none. Only the word `approve` approves. */
 export const terminalApproval = (session: Session, ticket: string): AskApproval | undefined => {
@@ -13,7 +23,7 @@ export const terminalApproval = (session: Session, ticket: string): AskApproval 
   return ({ target, digest, text }) =>
     oneAtATime(async () => {
       io.stderr(
-        `\nticket ${ticket} asks for your approval of \`${target}\`, ${digest}:\n\n${quote(text)}\n\n`,
+        `\nticket ${ticket} asks for your approval of \`${target}\`, ${digest}:\n\n${bytesToApprove(io, text)}\n\n`,
       );
       for (;;) {
         const answer = (

@@ -1,9 +1,13 @@
 import { STATE_TOKENS } from '../model/limits.js';
-import { cleanText, estimateTokens } from '../model/text.js';
+import { cleanText, estimateTokens, quote, visibleLine } from '../model/text.js';
 import { changeLine, changesSinceOpened } from '../record/source-changes.js';
 import { readDirectives } from '../state/inbox.js';
+import { DOCUMENTS } from '../state/run-dir.js';
 import { printJson } from './io.js';
 import { bootRun, existingRun, oneTicket, repositoryOf, type Session } from './session.js';
+
+/** Its lines at column 0 are ours. Of a file that we did not name none is. */
+const isOurs = (name: string): boolean => (DOCUMENTS as readonly string[]).includes(name);
 
 /** `boot`: Target 0 by hand. Reads, checks and prints 00 → 99, then the directives that no boot has read. Writes nothing. */
 export const bootCommand = (session: Session): number => {
@@ -26,19 +30,20 @@ export const bootCommand = (session: Session): number => {
     return 0;
   }
   for (const { name, text } of booted.documents)
-    session.io.stdout(`==> ${cleanText(name)} <==\n${cleanText(text).trimEnd()}\n\n`);
-  for (const { id, text } of unread)
     session.io.stdout(
-      `==> inbox/${String(id).padStart(4, '0')}.md (unread) <==\n${cleanText(text).trimEnd()}\n\n`,
+      `==> ${visibleLine(name)} <==\n${isOurs(name) ? cleanText(text).trimEnd() : quote(text)}\n\n`,
     );
-  for (const change of changes) session.io.stdout(`changed since 00 was written: ${changeLine(change)}\n`);
+  for (const { id, text } of unread)
+    session.io.stdout(`==> inbox/${String(id).padStart(4, '0')}.md (unread) <==\n${quote(text)}\n\n`);
+  for (const change of changes)
+    session.io.stdout(`changed since 00 was written: ${visibleLine(changeLine(change))}\n`);
   session.io.stdout(
     `≈ ${tokens} tokens in ${booted.documents.length} documents, ${unread.length} unread directives\n`,
   );
   const largest = booted.documents.toSorted((a, b) => b.bytes.length - a.bytes.length)[0];
   if (tokens > STATE_TOKENS && largest !== undefined) {
     session.io.stderr(
-      `warning: the state is above ${STATE_TOKENS} tokens; the largest document is \`${largest.name}\`\n`,
+      `warning: the state is above ${STATE_TOKENS} tokens; the largest document is \`${visibleLine(largest.name)}\`\n`,
     );
   }
   return 0;

@@ -4,7 +4,6 @@ import { digestOf, isDigest } from '../model/digest.js';
 import { isoTime } from '../model/clock.js';
 import { Problem } from '../model/failure.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
-import { quote } from '../model/text.js';
 import { targetState, type RunState } from '../machine/run-state.js';
 import type { TargetContext } from '../machine/target-context.js';
 import { approvalArtifact, approvalText } from '../effects/approval-text.js';
@@ -14,9 +13,12 @@ import { openRecorder } from '../record/recorder.js';
 import { sealKey } from '../state/home.js';
 import { takeLock } from '../state/lock.js';
 import type { RunDirectory } from '../state/run-dir.js';
+import { bytesToApprove } from './approval-prompt.js';
 import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
+import { requireNoExposedWorker } from './live-children.js';
 import { refuseWorkers } from './refuse-workers.js';
+import { whereFrom } from './where-from.js';
 import {
   existingRun,
   flagText,
@@ -40,6 +42,7 @@ export const decide = async (session: Session, answer: Answer): Promise<number> 
   const lock = takeLock(directory.path, ticket, isoTime(session.clock));
   try {
     const booted = boot(directory, key);
+    requireNoExposedWorker({ mainRoot: paths.mainRoot, directory, run: booted.run, key });
     const { pipeline } = await pipelineFor(session, paths, recordedFile(booted));
     const target = waitingTarget(session, pipeline, booted.run);
     const { context } = targetState(booted.run, target.name);
@@ -56,6 +59,7 @@ export const decide = async (session: Session, answer: Answer): Promise<number> 
       answer,
       by: `person ${session.io.env['USER'] ?? userInfo().username}`,
       how: flagText(session, 'digest') === undefined ? 'tty' : 'command',
+      from: whereFrom(session.io),
       ...(note === undefined ? {} : { note }),
     });
     recorder.writeNextAction();
@@ -166,7 +170,9 @@ const confirmedDigest = async (
       next: approveCommand(directory.ticket, target.name, asked),
     });
   }
-  io.stderr(`\`${target.name}\`, ${asked}:\n\n${quote(approvalText(directory, target, context))}\n\n`);
+  io.stderr(
+    `\`${target.name}\`, ${asked}:\n\n${bytesToApprove(io, approvalText(directory, target, context))}\n\n`,
+  );
   const word = answer === 'approved' ? 'approve' : 'reject';
   const typed = (await io.ask(`type "${word}" to record your answer for exactly these bytes: `))?.trim();
   if (typed === word) return asked;

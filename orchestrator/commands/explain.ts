@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { Problem } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
+import { oneLine } from '../model/text.js';
 import { emptyRun, factOf, type RunState } from '../machine/run-state.js';
 import { openTargetFiles } from '../effects/target-files.js';
 import { isOver } from '../record/next.js';
@@ -86,7 +87,7 @@ const text = (list: readonly Explanation[]): string =>
       String(number),
       target,
       WORDS[verdict],
-      verdict === 'fresh' ? '' : reason,
+      verdict === 'fresh' ? '' : oneLine(reason, 300),
     ]),
   );
 

@@ -1,11 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import type { ProcessIdentity } from '../model/child.js';
 import { Problem } from '../model/failure.js';
-import { targetState, type RunState } from '../machine/run-state.js';
+import { emptyRun, targetState, type RunState } from '../machine/run-state.js';
 import { readClaim } from '../process/child-folder.js';
 import { findByArgument } from '../process/process-table.js';
 import { liveness } from '../state/identity.js';
-import type { RunDirectory } from '../state/run-dir.js';
+import { boot } from '../record/boot.js';
+import { runDirectory, ticketsWithRuns, type RunDirectory } from '../state/run-dir.js';
 
 /** The process of a child's folder, while it may be alive. */
 const processOf = (directory: RunDirectory, child: string): ProcessIdentity | undefined => {
@@ -48,4 +49,56 @@ export const requireNoLiveChild = (directory: RunDirectory, run: RunState): void
     message: `${alive.length === 1 ? 'a child' : 'children'} of ticket \`${run.ticket}\` may still be alive: ${names}`,
     next: `\`orchestrate stop --ticket ${run.ticket}\` ends it, \`orchestrate run --ticket ${run.ticket}\` waits for it again`,
   });
+};
+
+/** Children that can reach what the user can. Of a record that cannot be read it is not known which are contained. */
+const exposedChildren = (directory: RunDirectory, run: RunState | undefined) => {
+  const sandboxed = new Set(
+    [...(run?.targets.values() ?? [])].flatMap(({ context }) =>
+      context.containment?.tier === 'sandbox' && context.child !== undefined ? [context.child] : [],
+    ),
+  );
+  return liveChildren(directory, run ?? emptyRun(directory.ticket)).filter(
+    ({ child }) => !sandboxed.has(child),
+  );
+};
+
+/** Other tickets of the repository of which something runs; their journals are not read for more than that. */
+const otherTickets = (mainRoot: string, { ticket }: RunDirectory): readonly RunDirectory[] =>
+  ticketsWithRuns(mainRoot)
+    .filter((name) => name !== ticket)
+    .map((name) => runDirectory(mainRoot, name))
+    .filter((directory) => exposedChildren(directory, undefined).length > 0);
+
+const bootedRun = (directory: RunDirectory, key: Uint8Array): RunState | undefined => {
+  try {
+    return boot(directory, key).run;
+  } catch {
+    return undefined;
+  }
+};
+
+export interface Answering {
+  readonly mainRoot: string;
+  readonly directory: RunDirectory;
+  readonly run: RunState;
+  readonly key: Uint8Array;
+}
+
+/**
+ * While a worker is alive that can reach what the user can, an answer could be its own; also one of another ticket.
+ * @throws `Problem` `evidence-refused` that names it
+ */
+export const requireNoExposedWorker = ({ mainRoot, directory, run, key }: Answering): void => {
+  const others = otherTickets(mainRoot, directory).map((other) => [other, bootedRun(other, key)] as const);
+  for (const [where, state] of [[directory, run] as const, ...others]) {
+    const [first] = exposedChildren(where, state);
+    if (first === undefined) continue;
+    const { ticket } = where;
+    throw new Problem({
+      kind: 'evidence-refused',
+      message: `an answer does not count while a worker without a sandbox is alive: \`${first.child}\` of ticket \`${ticket}\` (process ${first.pid})`,
+      next: `\`orchestrate stop --ticket ${ticket}\` ends it, or wait until \`orchestrate run --ticket ${ticket}\` has; then answer`,
+    });
+  }
 };

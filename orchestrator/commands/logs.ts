@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../model/failure.js';
 import { TAIL_LINES } from '../model/limits.js';
-import { cleanText } from '../model/text.js';
+import { logLine, visibleLine } from '../model/text.js';
 import { targetState, type RunState } from '../machine/run-state.js';
 import { followLog, readTail } from '../process/tail.js';
 import { liveness } from '../state/identity.js';
@@ -69,8 +69,8 @@ export const logs = async (session: Session): Promise<number> => {
     printJson(session.io, { ticket: run.ticket, child, path, lines });
     return 0;
   }
-  session.io.stderr(`${child}: the last ${lines.length} lines of ${path}\n`);
-  for (const line of lines) session.io.stdout(`${cleanText(line)}\n`);
+  session.io.stderr(`${child}: the last ${lines.length} lines of ${visibleLine(path)}\n`);
+  for (const line of lines) session.io.stdout(`${logLine(line)}\n`);
   if (!flagSet(session, 'follow')) return 0;
   return follow(session, directory, { path, child, from: resumeAt });
 };
@@ -94,7 +94,7 @@ const follow = async (
       from,
       until: () => hasEnded(directory, child),
     })) {
-      session.io.stdout(`${cleanText(line)}\n`);
+      session.io.stdout(`${logLine(line)}\n`);
       if (session.io.isClosed()) break;
     }
   } finally {

@@ -23,6 +23,7 @@ import type { Workspace } from '../effects/workspace.js';
 import { isoTime } from '../model/clock.js';
 import { notePipeline, openedEvent } from './pipeline-record.js';
 import { requireWorld } from './world.js';
+import { whereFrom } from './where-from.js';
 import { pipelineFor, refuseLinks, type Loaded, type Session } from './session.js';
 
 /** One ticket that this process holds. */
@@ -208,6 +209,7 @@ const ticketRun = async (session: Session, options: OpenOptions, recorder: Recor
       ),
     ),
     login: session.io.env['USER'] ?? userInfo().username,
+    from: whereFrom(session.io),
     ...(options.ask === undefined ? {} : { ask: options.ask }),
   };
   return run;

@@ -41,8 +41,12 @@ const PLAIN = /^[\u0020-\u007E]*$/;
 /** Columns needed for a text on a terminal: sequences take none. */
 const width = (text: string): number => (PLAIN.test(text) ? text.length : Array.from(cleanText(text)).length);
 
+/** A row is a line, whatever a cell says. */
+const flat = (cell: string): string => (PLAIN.test(cell) ? cell : cell.replaceAll(/\s+/g, ' '));
+
 /** Columns as wide as their widest cell, two spaces apart, nothing at the end of a line. */
-export const table = (rows: readonly (readonly string[])[]): string => {
+export const table = (cells: readonly (readonly string[])[]): string => {
+  const rows = cells.map((row) => row.map(flat));
   const widths: number[] = [];
   for (const row of rows) {
     for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, width(cell));

@@ -18,6 +18,7 @@ export const preflight = async (
 ): Promise<void> => {
   const workers = workersOf(pipeline);
   if (workers.length > 0) await requirePrograms(session, paths, workers);
+  await requireSandbox(session, pipeline, workers);
   const isNew = !existsSync(runDirectory(paths.mainRoot, ticket).journal);
   const hasTicketTarget = pipeline.targets.some(
     ({ recipe }) => recipe.kind === 'builtin' && recipe.builtin === 'ticket',
@@ -47,19 +48,39 @@ const workersOf = (pipeline: Pipeline): WorkerSpec[] => {
   return [...names].map((name) => pipeline.workers[name]).filter((spec) => spec !== undefined);
 };
 
+/** Only looked for when something cannot do without: a run that finds everything up to date starts nothing. */
+const requireSandbox = async (
+  session: Session,
+  { settings }: Pipeline,
+  workers: readonly WorkerSpec[],
+): Promise<void> => {
+  const rules = [settings.sandbox, ...workers.map(({ sandbox }) => sandbox)];
+  const required = rules.find(({ mode }) => mode === 'required');
+  if (required === undefined) return;
+  const [{ sandboxProblem }, { sandboxHere }] = await Promise.all([
+    import('../process/sandbox.js'),
+    import('../effects/containment.js'),
+  ]);
+  const problem = sandboxProblem(required, await sandboxHere(session.io.env));
+  if (problem !== undefined) throw new Problem(problem);
+};
+
 const requirePrograms = async (
   session: Session,
   paths: RepositoryPaths,
   workers: readonly WorkerSpec[],
 ): Promise<void> => {
-  const [{ workerFor }, { resolveProgram }] = await Promise.all([
+  const [{ workerFor }, { resolveProgram }, { agentProblem }] = await Promise.all([
     import('../../workers/registry.js'),
     import('../process/program.js'),
+    import('../effects/agent.js'),
   ]);
   for (const spec of workers) {
     const problem = workerFor(spec).problems(spec)[0];
     if (problem !== undefined)
       throw new Problem({ kind: 'pipeline-invalid', message: problem, where: `workers.${spec.name}` });
+    const missing = agentProblem({ env: session.io.env, cwd: paths.mainRoot }, spec);
+    if (missing !== undefined) throw new Problem(missing);
     const program = spec.adapter === 'command' ? spec.command[0] : undefined;
     if (program === undefined) continue;
     if (resolveProgram(program, { path: session.io.env['PATH'], cwd: paths.mainRoot }) !== undefined)

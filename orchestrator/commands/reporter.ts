@@ -1,14 +1,16 @@
-import { describeFailure, type Failure } from '../model/failure.js';
+import type { Failure } from '../model/failure.js';
 import type { JournalLine, RunEvent } from '../model/event.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
-import { oneLine } from '../model/text.js';
+import { jsonText, oneLine, visibleLine } from '../model/text.js';
 import { targetState } from '../machine/run-state.js';
 import { approvalArtifact } from '../effects/approval-text.js';
+import { TURNED_OFF } from '../effects/turned-off.js';
 import type { TicketRun } from '../effects/ticket-run.js';
 import type { RunSummary } from '../record/next.js';
 import { approveCommand, rebuildCommand } from '../record/next.js';
 import type { SchedulerOutcome } from '../scheduler/scheduler.js';
 import { failureFromHere, fromHere } from './from-here.js';
+import { failureText, noteText } from './io.js';
 import { painter, type Painter } from './paint.js';
 import type { Session } from './session.js';
 
@@ -28,16 +30,20 @@ export const reporterFor = (session: Session): Reporter =>
 
 /** One JSON event a line on stdout; words for people on stderr. */
 const jsonReporter = ({ io, request }: Session): Reporter => {
-  const emit = (value: unknown): void => io.stdout(`${JSON.stringify(value)}\n`);
+  const emit = (value: unknown): void => io.stdout(`${jsonText(value)}\n`);
+  const warn = exposureWarning((ticket, text) => io.stderr(`${ticket}: ${text}\n`));
   return {
     opened: () => undefined,
-    line: (ticket, { seq, at, event }) => emit({ ticket, seq, at, ...event }),
-    progress: (ticket, text) => io.stderr(`${ticket}: ${text}\n`),
-    note: (ticket, text) => io.stderr(`${ticket}: ${text}\n`),
+    line: (ticket, { seq, at, event }) => {
+      emit({ ticket, seq, at, ...event });
+      warn(ticket, event);
+    },
+    progress: (ticket, text) => io.stderr(`${ticket}: ${noteText(text)}\n`),
+    note: (ticket, text) => io.stderr(`${ticket}: ${noteText(text)}\n`),
     problem: (ticket, found) => {
       const failure = failureFromHere(request.directories, found);
       emit({ ticket, type: 'run.problem', ...failure });
-      io.stderr(`error: ${describeFailure(failure)}\n`);
+      io.stderr(`error: ${failureText(failure)}\n`);
     },
     ended: (run, outcome, state) => emit({ ticket: run.ticket, type: 'run.ended', state, ...outcome }),
   };
@@ -49,6 +55,7 @@ const textReporter = (session: Session): Reporter => {
   const several = request.tickets.length > 1;
   const pipelines = new Map<string, Map<string, Target>>();
   const labels = new Map<string, Pipeline>();
+  const warn = exposureWarning((ticket, text) => io.stderr(`${several ? `${ticket}  ` : ''}${text}\n`));
   const say = (ticket: string, text: string): void => io.stdout(`${several ? `${ticket}  ` : ''}${text}\n`);
   const nameOf = (ticket: string, name: string): string => {
     const target = pipelines.get(ticket)?.get(name);
@@ -66,15 +73,31 @@ const textReporter = (session: Session): Reporter => {
         worker: (target) => workerLabel(labels.get(ticket), target),
       });
       if (text !== undefined) say(ticket, text);
+      warn(ticket, event);
     },
-    progress: (ticket, text) => say(ticket, text),
-    note: (ticket, text) => io.stderr(`${several ? `${ticket}  ` : ''}note: ${text}\n`),
+    progress: (ticket, text) => say(ticket, noteText(text)),
+    note: (ticket, text) => io.stderr(`${several ? `${ticket}  ` : ''}note: ${noteText(text)}\n`),
     problem: (ticket, failure) =>
       io.stderr(
-        `${several ? `${ticket}  ` : ''}error: ${describeFailure(failureFromHere(request.directories, failure))}\n`,
+        `${several ? `${ticket}  ` : ''}error: ${failureText(failureFromHere(request.directories, failure))}\n`,
       ),
     ended: (run, outcome, summary) =>
       say(run.ticket, fromHere(request.directories, lastWords(run, outcome, summary, paint))),
+  };
+};
+
+/** Said once a ticket, with the first worker that is started without a sandbox although the pipeline does not ask for that. */
+const exposureWarning = (tell: (ticket: string, text: string) => void) => {
+  const warned = new Set<string>();
+  return (ticket: string, event: RunEvent): void => {
+    if (event.type !== 'target.started' || event.containment?.tier !== 'same-user') return;
+    const why = event.containment.detail;
+    if (why === TURNED_OFF || warned.has(ticket)) return;
+    warned.add(ticket);
+    tell(
+      ticket,
+      `warning: workers run without a sandbox, as you: ${oneLine(why)}. What they do to the record is found, not prevented (\`orchestrate doctor\`)`,
+    );
   };
 };
 
@@ -83,7 +106,7 @@ const workerLabel = (pipeline: Pipeline | undefined, name: string): string => {
   if (recipe?.kind !== 'worker') return '';
   const spec = pipeline?.workers[recipe.worker];
   const label = spec?.label ?? (spec?.adapter === 'scripted' ? 'scripted worker, not a model' : undefined);
-  return ` ${recipe.worker}${label === undefined ? '' : ` (${label})`}`;
+  return ` ${recipe.worker}${label === undefined ? '' : ` (${oneLine(label, 60)})`}`;
 };
 
 interface Words {
@@ -104,9 +127,11 @@ type Describe = {
 
 /** What a person is told of an event; of the others nothing. */
 const DESCRIBE: Describe = {
-  'target.started': ({ target, attempt, reason }, { paint, name, worker }) => {
+  'target.started': ({ target, attempt, reason, agent }, { paint, name, worker }) => {
     const again = attempt > 1 ? `, attempt ${attempt}` : '';
-    return `${paint.byPhase('running', '▸')} ${name(target)} started${worker(target)}${again}: ${oneLine(reason, 100)}`;
+    const taken =
+      agent === undefined ? '' : `\n    ${name(target)}  ${agent.name}: ${oneLine(agent.why, 200)}`;
+    return `${paint.byPhase('running', '▸')} ${name(target)} started${worker(target)}${again}: ${oneLine(reason, 100)}${taken}`;
   },
   'child.ended': ({ target, summary }, { name }) =>
     summary.length === 0 ? undefined : `    ${name(target)}${detail(summary)}`,
@@ -121,8 +146,8 @@ const DESCRIBE: Describe = {
   'target.invalidated': ({ target, because }, { paint, name }) =>
     `${paint.byPhase('waiting', '↺')} ${name(target)} is made again: ${oneLine(because, 120)}`,
   'target.paused': ({ target, until, message }, { paint, name }) =>
-    `${paint.byPhase('paused', '‖')} ${name(target)} paused until ${until ?? 'unknown'}: ${oneLine(message)}`,
-  'directive.read': ({ id, text }) => `  directive ${id} read: ${text}`,
+    `${paint.byPhase('paused', '‖')} ${name(target)} paused until ${oneLine(until ?? 'unknown', 40)}: ${oneLine(message)}`,
+  'directive.read': ({ id, text }) => `  directive ${id} read: ${oneLine(text)}`,
 };
 
 const describe = (event: RunEvent, words: Words): string | undefined =>
@@ -139,13 +164,13 @@ const gateLine = (
   };
   // The digest of a check's output is for the record, not for the eye.
   const seen = event.kind.startsWith('check ') && event.outcome === 'passed' ? [] : event.detail;
-  return `  ${marks[event.outcome]} ${name(event.target)} gate ${event.kind}: ${event.outcome}${detail(seen)}`;
+  return `  ${marks[event.outcome]} ${name(event.target)} gate ${oneLine(event.kind, 70)}: ${event.outcome}${detail(seen)}`;
 };
 
 const whatToRead = (run: TicketRun, target: Target): string => {
   const artifact = approvalArtifact(target);
   if (artifact !== undefined) return `read ${run.recorder.directory.artifacts}/${artifact}`;
-  const files = target.outputs.map((path) => `\`${path}\``).join(', ');
+  const files = target.outputs.map((path) => `\`${visibleLine(path)}\``).join(', ');
   return `look at ${files === '' ? 'its output' : files} (\`orchestrate logs --ticket ${run.ticket} ${target.name}\`)`;
 };
 

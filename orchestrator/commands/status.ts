@@ -2,6 +2,7 @@ import { existsSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { ProcessIdentity } from '../model/child.js';
 import type { RepositoryPaths } from '../model/git.js';
+import { oneLine, visibleLine } from '../model/text.js';
 import { changeLine } from '../record/source-changes.js';
 import { statusView, type StatusView, type TargetView } from '../record/view.js';
 import { lockHolder } from '../state/lock.js';
@@ -70,10 +71,17 @@ const duration = (ms: number | null): string => {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 };
 
-const tokens = ({ inputTokens, outputTokens, costUsd }: TargetView['usage']): string => {
-  const count =
-    inputTokens === null && outputTokens === null ? '' : `${(inputTokens ?? 0) + (outputTokens ?? 0)} tokens`;
-  return costUsd === null ? count : `${count} $${costUsd.toFixed(2)}`;
+/** In and out without what came from the provider's cache, that apart, and the cost: whatever is known. */
+const tokens = (usage: TargetView['usage']): string => {
+  const { inputTokens, outputTokens, cacheReadTokens, costUsd } = usage;
+  const isUnknown = inputTokens === null && outputTokens === null;
+  return [
+    isUnknown ? '' : `${(inputTokens ?? 0) + (outputTokens ?? 0)} tokens`,
+    (cacheReadTokens ?? 0) > 0 ? `+ ${cacheReadTokens} cached` : '',
+    costUsd === null ? '' : `$${costUsd.toFixed(2)}`,
+  ]
+    .filter((part) => part !== '')
+    .join(' ');
 };
 
 const MARK: Readonly<Record<TargetView['phase'], string>> = {
@@ -98,21 +106,22 @@ const targetRows = (view: StatusView, paint: Painter): string =>
       target.attempt > 1 ? `attempt ${target.attempt}` : '',
       duration(target.elapsedMs),
       tokens(target.usage),
-      ['failed', 'abandoned'].includes(target.phase) ? (target.reason ?? '') : (target.summary[0] ?? ''),
+      oneLine((['failed', 'abandoned'].includes(target.phase) ? target.reason : target.summary[0]) ?? ''),
     ]),
   );
 
 export const statusText = (view: StatusView, paint: Painter): string => {
   const waiting = view.waitingFor === null ? '' : `waiting for: ${view.waitingFor.command}\n`;
-  const { bootTokens, forks, workerTokens } = view.context;
-  const used = workerTokens === null ? 'unknown' : String(workerTokens);
+  const { bootTokens, forks } = view.context;
+  const known = tokens(view.usage);
+  const used = known === '' ? 'unknown tokens' : known;
   return (
-    `ticket ${view.ticket}  ${paint.byState(view.state)}  pipeline ${view.pipeline}, epoch ${view.epoch}\n` +
+    `ticket ${view.ticket}  ${paint.byState(view.state)}  pipeline ${oneLine(view.pipeline)}, epoch ${view.epoch}\n` +
     `${targetRows(view, paint)}\n${waiting}` +
     view.pipelineChanges
-      .map((change) => `changed since epoch ${view.epoch} was opened: ${changeLine(change)}\n`)
+      .map((change) => `changed since epoch ${view.epoch} was opened: ${visibleLine(changeLine(change))}\n`)
       .join('') +
-    `context: state ≈ ${bootTokens} tokens, ${forks} forks, workers used ${used} tokens\n`
+    `context: state ≈ ${bootTokens} tokens, ${forks} forks, workers used ${used}\n`
   );
 };
 
@@ -148,7 +157,7 @@ const allRuns = async (session: Session, paths: RepositoryPaths): Promise<number
       view.ticket,
       paint.byState(view.state),
       `${done}/${view.targets.length} targets`,
-      view.pipeline,
+      oneLine(view.pipeline),
       view.waitingFor?.command ?? '',
     ];
   });
@@ -174,8 +183,10 @@ const watchRun = async (
     for (;;) {
       const view = await viewOf(session, paths, directory);
       if (session.request.json) printJson(io, view);
-      else
-        io.stdout(`${io.stdoutIsTty ? '\u001B[2J\u001B[H' : ''}${statusText(view, painter(io, 'stdout'))}`);
+      else {
+        io.clear?.();
+        io.stdout(statusText(view, painter(io, 'stdout')));
+      }
       if (interrupted) return 130;
       if (view.state !== 'running') return 0;
       await new Promise<void>((resolve) => {

@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 
 import { Problem } from '../model/failure.js';
+import { visibleLine } from '../model/text.js';
 
 /** Something wrong with a pipeline, at a place that an editor can jump to. */
 export interface PipelineProblem {
@@ -73,11 +74,11 @@ export const sortProblems = (problems: readonly PipelineProblem[]): readonly Pip
   );
 };
 
-/** `file:line:column: message; expected …`, and the fix on a line of its own. */
+/** `file:line:column: message; expected …`, and the fix on a line of its own. What the file calls its keys ends neither. */
 export const describeProblem = (problem: PipelineProblem): string => {
-  const expected = problem.expected === undefined ? '' : `; expected ${problem.expected}`;
-  const fix = problem.fix === undefined ? '' : `\n  fix: ${problem.fix}`;
-  return `${problem.file}:${problem.line}:${problem.column}: ${problem.message}${expected}${fix}`;
+  const expected = problem.expected === undefined ? '' : `; expected ${visibleLine(problem.expected)}`;
+  const fix = problem.fix === undefined ? '' : `\n  fix: ${visibleLine(problem.fix)}`;
+  return `${visibleLine(problem.file)}:${problem.line}:${problem.column}: ${visibleLine(problem.message)}${expected}${fix}`;
 };
 
 /** The error that a command ends with: every problem in one message, exit status 2. */

@@ -1,7 +1,7 @@
 import type { Pipeline, Target } from '../model/pipeline.js';
 import { oneLine } from '../model/text.js';
 import { layersOf } from './graph.js';
-import { gatesOf, lookOf, makerOf, shortList, type RenderOptions } from './render-text.js';
+import { gatesOf, lookOf, makerOf, nameOf, shortList, type RenderOptions } from './render-text.js';
 
 /** Longer names do not push the columns behind them further to the right. */
 const MAX_COLUMN = 32;
@@ -39,9 +39,9 @@ const branchOf = (at: number, count: number): string => {
 const detailOf = (target: Target): string => {
   const gates = gatesOf(target);
   const parts = [
-    target.needs.length === 0 ? '' : `needs ${shortList(target.needs)}`,
+    target.needs.length === 0 ? '' : `needs ${oneLine(shortList(target.needs))}`,
     gates.length === 0 ? '' : `gates: ${shortList(gates, 6)}`,
-    target.onReject === undefined ? '' : `rejected -> ${target.onReject}`,
+    target.onReject === undefined ? '' : `rejected -> ${oneLine(target.onReject)}`,
     target.whenLabels === undefined
       ? ''
       : `when ${target.whenLabels.map((label) => oneLine(label, 40)).join(' or ')}`,
@@ -61,18 +61,18 @@ export const renderAscii = (pipeline: Pipeline, options: RenderOptions): string 
   const branch = rows.some((row) => row.length > 1) ? 3 : 0;
   const columns: Columns = {
     number: widest(targets.map(({ number }) => String(number))),
-    name: widest(targets.map(({ name }) => name)) + branch,
+    name: widest(targets.map(nameOf)) + branch,
     maker: widest(targets.map(makerOf)),
     status: status === undefined ? 0 : widest(Object.values(status)),
   };
   const statusText = (target: Target): string => {
     if (status === undefined) return '';
-    const word = status[target.name] ?? 'pending';
+    const word = oneLine(status[target.name] ?? 'pending');
     const { mark, sgr } = lookOf(word);
     return `${paint(`[${mark}] ${word.padEnd(columns.status)}`, sgr, colour)}  `;
   };
   const line = (target: Target, at: number, count: number): string => {
-    const name = `${branchOf(at, count)}${target.name}`.padEnd(columns.name);
+    const name = `${branchOf(at, count)}${nameOf(target)}`.padEnd(columns.name);
     const number = String(target.number).padStart(columns.number);
     return `${statusText(target)}${number}  ${name}  ${makerOf(target).padEnd(columns.maker)}  ${detailOf(target)}`.trimEnd();
   };

@@ -40,11 +40,14 @@ const LOOKS: Readonly<Record<string, StatusLook>> = {
 export const lookOf = (status: string | undefined): StatusLook =>
   status !== undefined && Object.hasOwn(LOOKS, status) ? (LOOKS[status] ?? UNKNOWN) : UNKNOWN;
 
+/** A name as a line shows it. */
+export const nameOf = ({ name }: Target): string => oneLine(name, 64);
+
 /** What makes a target: `worker builder (diff)`, `command`, `builtin push`. */
 export const makerOf = ({ name, recipe, makes }: Target): string => {
   switch (recipe.kind) {
     case 'worker':
-      return `worker ${recipe.worker} (${makes})`;
+      return `worker ${oneLine(recipe.worker, 64)} (${makes})`;
     case 'command':
       return makes === 'files' ? 'command' : `command (${makes})`;
     case 'builtin':

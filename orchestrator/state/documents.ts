@@ -4,9 +4,9 @@
  */
 import type { Verdict } from '../model/child.js';
 import type { Digest } from '../model/digest.js';
-import type { DocumentPointer, Facts, Receipt } from '../model/event.js';
+import type { ContainmentRecord, DocumentPointer, Facts, Receipt } from '../model/event.js';
 import type { Pipeline, Target } from '../model/pipeline.js';
-import { cutTo, firstLines, oneLine, quote } from '../model/text.js';
+import { cutTo, firstLines, oneLine, quote, visibleLine } from '../model/text.js';
 import { frontMatter } from './front-matter.js';
 
 /** Targets that are listed by name before the rest is only counted. */
@@ -16,7 +16,7 @@ const gatesOf = (target: Target): string =>
   target.gates
     .map((gate) => {
       if (gate.kind === 'approval') return `approval by ${gate.by}`;
-      return gate.kind === 'check' ? `check ${gate.name}` : gate.kind;
+      return gate.kind === 'check' ? `check ${oneLine(gate.name, 60)}` : gate.kind;
     })
     .join(', ');
 
@@ -32,10 +32,10 @@ export const governanceDocument = ({ ticket, epoch, pipeline, sources }: Governa
   const airlocks = pipeline.targets.filter((target) => target.gates.length > 0);
   const laws = airlocks
     .slice(0, LISTED_TARGETS)
-    .map((target) => `- ${target.number} ${target.name}: ${gatesOf(target)}`);
+    .map((target) => `- ${target.number} ${oneLine(target.name)}: ${gatesOf(target)}`);
   if (airlocks.length > LISTED_TARGETS)
     laws.push(`- and ${airlocks.length - LISTED_TARGETS} more gated targets`);
-  const pointers = sources.map(({ path, digest }) => `- ${path} ${digest.slice(0, 19)}`);
+  const pointers = sources.map(({ path, digest }) => `- ${visibleLine(path)} ${digest.slice(0, 19)}`);
   return [
     frontMatter({ document: 'governance', ticket, epoch, pipeline: pipeline.name, digest: pipeline.digest }),
     '# Governance\n',
@@ -84,6 +84,8 @@ export interface PlanFacts {
   readonly paths: readonly string[];
   readonly by: string;
   readonly how: string;
+  /** Host and terminal of whoever answered. */
+  readonly from?: string;
   readonly at: string;
   readonly note?: string;
 }
@@ -98,6 +100,7 @@ export const planDocument = (facts: PlanFacts): string =>
       digest: facts.digest,
       approvedBy: facts.by,
       how: facts.how,
+      approvedFrom: facts.from === undefined ? undefined : oneLine(facts.from),
       approvedAt: facts.at,
       note: facts.note === undefined ? undefined : oneLine(facts.note),
       blastRadius: facts.paths,
@@ -116,6 +119,8 @@ export interface CriticFacts {
   readonly receipt?: Receipt;
   readonly verdict?: Verdict;
   readonly detail: readonly string[];
+  /** What the critic could reach. */
+  readonly containment?: ContainmentRecord;
 }
 
 /** What 30 begins with, before the first record. */
@@ -141,6 +146,9 @@ const outcomeText = ({ outcome, verdict }: CriticFacts): string =>
     ? 'REFUSED, the verdict does not count'
     : `${outcome}, ${verdict?.blockers.length ?? 0} blockers`;
 
+const containedBy = ({ tier, detail }: ContainmentRecord): string =>
+  tier === 'sandbox' ? `sandbox: ${oneLine(detail, 80)}` : `without a sandbox: ${oneLine(detail, 80)}`;
+
 /** 30: one record. It ends in a line of its own, so that a torn one is seen. */
 export const criticRecord = (facts: CriticFacts): string => {
   const { receipt, verdict } = facts;
@@ -154,6 +162,7 @@ export const criticRecord = (facts: CriticFacts): string => {
   return [
     `## Round ${facts.round}: ${outcomeText(facts)}`,
     `at: ${facts.at}, child: ${facts.child ?? 'none'}`,
+    ...(facts.containment === undefined ? [] : [containedBy(facts.containment)]),
     ...bound,
     ...list(
       'blockers',

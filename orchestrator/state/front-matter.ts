@@ -1,8 +1,13 @@
-/** Front matter that we write: one `key: JSON` a line, which is YAML as well. Undefined values are left out. */
+import { jsonText } from '../model/text.js';
+
+/**
+ * Front matter that we write: one `key: JSON` a line, which is YAML as well. Undefined values are left out. No value ends its
+ * line, whatever a reader takes for the end of one.
+ */
 export const frontMatter = (fields: Readonly<Record<string, unknown>>): string => {
   const lines = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+    .map(([key, value]) => `${key}: ${jsonText(value)}`);
   return `---\n${lines.join('\n')}\n---\n`;
 };
 

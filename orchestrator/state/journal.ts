@@ -18,11 +18,15 @@ import {
   ftruncateSync,
   openSync,
   readFileSync,
+  readSync,
+  statSync,
+  type BigIntStats,
 } from 'node:fs';
 import type { RunEvent, JournalLine } from '../model/event.js';
 import { Problem } from '../model/failure.js';
+import { jsonText } from '../model/text.js';
 import { crossing } from './crossing.js';
-import { syncFolder, writeAll } from './files.js';
+import { replaceFile, syncFolder, writeAll } from './files.js';
 import { dirname } from 'node:path';
 
 /** Where the chain stands after a line. */
@@ -43,7 +47,7 @@ const PREV = ',"prev":"';
 const TAIL_BYTES = PREV.length + 64 + '","mac":"'.length + 64 + '"}'.length;
 
 const encode = (line: JournalLine, prev: string, key: Uint8Array): string => {
-  const body = JSON.stringify(line).slice(0, -1);
+  const body = jsonText(line).slice(0, -1);
   return `${body}${PREV}${prev}","mac":"${macOf(body, prev, key)}"}`;
 };
 
@@ -157,25 +161,43 @@ export const journalBytes = (path: string): Buffer => {
   }
 };
 
+/** The change time cannot be set by a program, only the clock of the machine can. */
+const stampOfStat = ({ ino, size, ctimeNs }: BigIntStats): string => `${ino}:${size}:${ctimeNs}`;
+
+/** `undefined` when there is no file. */
+export const stampOf = (path: string): string | undefined => {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat === undefined ? undefined : stampOfStat(stat);
+};
+
 export interface Journal {
   readonly head: () => ChainHead;
+  /** What the file was after our last write, to be compared with `stampOf`: any other write changes it, also one of equal size. */
+  readonly stamp: () => string;
   /** Durable when it returns. @throws the system error of the write; the event then did not happen */
   readonly append: (event: RunEvent, at: string) => JournalLine;
+  /**
+   * Somebody else wrote to the file: it gets our lines again, where our own file still has them, and takes no more. A line with
+   * the user's key would hold, and the next boot would believe it.
+   */
+  readonly takeBack: () => void;
   readonly close: () => void;
 }
 
 /** Opens for append at `head`, cutting a torn tail. Only the holder of the ticket's lock may call this. */
 export const openJournal = (path: string, key: Uint8Array, at: ChainHead): Journal => {
-  const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, 0o644);
+  const fd = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o644);
   if (at.bytes === 0) syncFolder(dirname(path));
   if (fstatSync(fd).size > at.bytes) {
     ftruncateSync(fd, at.bytes);
     fdatasyncSync(fd);
   }
   let head = at;
+  let stamp = stampOfStat(fstatSync(fd, { bigint: true }));
   let broken: Error | undefined;
   return {
     head: () => head,
+    stamp: () => stamp,
     append: (event, time) => {
       if (broken !== undefined) throw broken;
       const line: JournalLine = { v: 1, seq: head.seq + 1, at: time, event };
@@ -187,6 +209,7 @@ export const openJournal = (path: string, key: Uint8Array, at: ChainHead): Journ
         fdatasyncSync(fd);
         crossing(`synced ${event.type}`);
         head = { seq: line.seq, hash: sha256(text), bytes: head.bytes + written };
+        stamp = stampOfStat(fstatSync(fd, { bigint: true }));
       } catch (error) {
         // A line that could not be synced did not happen: what of it reached the file must not be read later.
         try {
@@ -199,6 +222,25 @@ export const openJournal = (path: string, key: Uint8Array, at: ChainHead): Journ
       }
       return line;
     },
+    takeBack: () => {
+      broken = new Error('the journal was changed by somebody else');
+      const own = ownLines(fd, head, { path, key });
+      if (own !== undefined) replaceFile(path, own, { sync: true });
+    },
     close: () => closeSync(fd),
   };
+};
+
+/** The bytes up to our last line; `undefined` when they are not the ones that we wrote. */
+const ownLines = (fd: number, head: ChainHead, options: ReadOptions): Buffer | undefined => {
+  const bytes = Buffer.alloc(head.bytes);
+  let done = 0;
+  for (let read = 1; read > 0 && done < bytes.length; done += read)
+    read = readSync(fd, bytes, done, bytes.length - done, done);
+  try {
+    const found = readJournal(bytes, options, () => undefined).head;
+    return found.hash === head.hash && found.bytes === head.bytes ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
 };

@@ -35,7 +35,7 @@ const NEXT_CHARACTERS = 500;
 
 const boardLines = ({ board, done, total }: NextAction): string[] => {
   const line = ({ mark, number, name, note }: BoardLine): string =>
-    `[${mark}] ${number} ${name}${note === '' ? '' : ` – ${oneLine(note, 120)}`}`;
+    `[${mark}] ${number} ${oneLine(name)}${note === '' ? '' : ` – ${oneLine(note, 120)}`}`;
   if (total <= BOARD_LINES) return board.map(line);
   return [
     `${done} of ${total} targets are done`,
@@ -51,7 +51,10 @@ const body = (next: NextAction): string => {
   const current = next.board.filter(({ mark }) => mark === '>' || mark === '!');
   const names = current
     .slice(0, CURRENT_TARGETS)
-    .map(({ number, name, note }) => `${number} ${name}${note === '' ? '' : ` (${oneLine(note, 120)})`}`);
+    .map(
+      ({ number, name, note }) =>
+        `${number} ${oneLine(name)}${note === '' ? '' : ` (${oneLine(note, 120)})`}`,
+    );
   if (current.length > CURRENT_TARGETS) names.push(`and ${current.length - CURRENT_TARGETS} more`);
   const directives = next.directives
     .slice(-8)
@@ -63,7 +66,7 @@ const body = (next: NextAction): string => {
   return [
     '# Next action\n',
     `Current Target: ${names.length === 0 ? 'none' : names.join('; ')}`,
-    `Last Completed Step: ${next.lastCompleted}`,
+    `Last Completed Step: ${oneLine(next.lastCompleted)}`,
     `Next Permitted Action: ${oneLine(next.nextAction, NEXT_CHARACTERS)}\n`,
     `## Readerboard\n${boardLines(next).join('\n')}\n`,
     ...(directives.length === 0 ? [] : [`## Directives\n${directives.join('\n')}\n`]),

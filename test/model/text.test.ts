@@ -5,8 +5,14 @@ import {
   cutTo,
   estimateTokens,
   firstLines,
+  isHiding,
+  jsonText,
+  logLine,
   oneLine,
   quote,
+  quoteExactly,
+  visible,
+  visibleLine,
 } from '../../orchestrator/model/text.js';
 
 /** Text as an agent with bad intentions writes it: line ends of all kinds, escapes, fences, our own markers. */
@@ -89,6 +95,7 @@ describe('cleanText', () => {
     ['letters that only a model sees', 'a\u{E0049}\u{E0047}b\u{E0100}', 'ab'],
     ['fillers that are drawn as nothing', 'a\u3164\u115F\u034Fb', 'ab'],
     ['half a character', 'a\uD800b', 'a\uFFFDb'],
+    ['what is no character', 'a\uFFFEb\uFDD0c', 'abc'],
   ])('%s', (_, text, clean) => {
     expect(cleanText(text)).toBe(clean);
   });
@@ -134,10 +141,56 @@ test('cutTo counts code points, halves none, and says that it cut', () => {
   expect(cutTo('abc', 3)).toBe('abc');
 });
 
+describe('visible', () => {
+  test.each([
+    ['plain text and letters of all scripts', 'a\tb\n中文 ñ 🎉', 'a\tb\n中文 ñ 🎉'],
+    ['a sequence', '\u001B[31mred', '\\u{1B}[31mred'],
+    ['overwriting', 'a\rb\r\nc', 'a\\rb\nc'],
+    ['bidi, C1 and tags', 'a\u202Eb\u009Bc\u{E0049}', 'a\\u{202E}b\\u{9B}c\\u{E0049}'],
+    ['how an emoji is drawn', '⚠️ 👩‍💻', '⚠ 👩💻'],
+    ['the same where it hides something', 'a\u200Db\uFE0F', 'a\\u{200D}b\\u{FE0F}'],
+  ])('%s', (_, text, shown) => {
+    expect(visible(text)).toBe(shown);
+    expect(visible(shown)).toBe(shown);
+  });
+
+  test('a name is one line, and keeps its blanks', () => {
+    expect(visibleLine('a  b\n\tc ')).toBe('a  b\\n\\tc ');
+  });
+
+  test('whether something hides is asked of all but emoji and CRLF', () => {
+    expect(['a\r\nb ⚠️ é\t', 'a\rb', 'a\u200Bb', 'a\u0007'].map(isHiding)).toEqual([false, true, true, true]);
+  });
+});
+
+test('JSON has no such character in its text, and the same value', () => {
+  const value = { 'k\u202E': '\u009B31m\u2028\u007F\u{E0049}\uFEFFé🎉' };
+  expect(jsonText(value)).toBe('{"k\\u202e":"\\u009b31m\\u2028\\u007f\\udb40\\udc49\\ufeffé🎉"}');
+  expect(JSON.parse(jsonText(value, 2))).toEqual(value);
+  expect(jsonText(undefined)).toBe('null');
+});
+
+test('a line of a log stays one, and shows where it was written over', () => {
+  expect(logLine('  10%\r\u001B[32m100%\u001B[0m')).toBe('  10%␍100%');
+});
+
+test('exactly quoted text breaks before a terminal does, wide letters and tabs counted at their widest', () => {
+  expect(quoteExactly('x'.repeat(40), 20)).toBe(
+    `| ${'x'.repeat(17)}\n|> ${'x'.repeat(16)}\n|> ${'x'.repeat(7)}`,
+  );
+  expect(quoteExactly('中'.repeat(9), 20)).toBe(`| ${'中'.repeat(8)}\n|> 中`);
+  expect(quoteExactly('a\tb\tc', 20)).toBe('| a\tb\n|> \tc');
+  expect(quoteExactly('x'.repeat(40))).toBe(`| ${'x'.repeat(40)}`);
+});
+
 describe('firstLines', () => {
   test('says how many lines were left out, and where the whole is', () => {
     expect(firstLines('a\nb\nc\n', 3, 'x.md')).toBe('a\nb\nc');
     expect(firstLines('a\nb\nc\nd', 3, 'x.md')).toBe('a\nb\nc\n(1 more lines: x.md)');
+  });
+
+  test('lines are counted as they are shown', () => {
+    expect(firstLines('a\rb\rc', 2, 'x.md')).toBe('a\nb\n(1 more lines: x.md)');
   });
 
   test('a single endless line is cut as well', () => {

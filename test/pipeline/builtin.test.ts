@@ -67,17 +67,15 @@ test('every worker has its own manual, at most four are forked, and only the bui
   expect(pipeline.settings.pillars).toHaveLength(6);
 });
 
-test('its agents run without a terminal, refuse what is not allowed, and write files only where they may', async () => {
-  const { workers } = (await loadBuiltin()).pipeline;
-  for (const worker of Object.values(workers)) {
-    expect(worker.command).toEqual(
-      expect.arrayContaining(['claude', '-p', 'dontAsk', '--strict-mcp-config']),
-    );
-    expect(worker.env).toMatchObject({ DISABLE_AUTOUPDATER: '1', CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1' });
-    const tools = worker.command[worker.command.indexOf('--allowedTools') + 1] ?? '';
-    expect(tools.includes('Edit(/{tree}/**)')).toBe(worker.name === 'builder');
-    expect(tools).toContain('Edit(/{out}/**)');
-  }
+test('its agents are the ones that are there, and the critic is of another family than the builder where it can be', async () => {
+  const { workers, settings } = (await loadBuiltin()).pipeline;
+  expect(Object.values(workers).map(({ name, adapter, unlike }) => ({ name, adapter, unlike }))).toEqual([
+    { name: 'archaeologist', adapter: 'auto', unlike: undefined },
+    { name: 'builder', adapter: 'auto', unlike: undefined },
+    { name: 'critic', adapter: 'auto', unlike: 'builder' },
+    { name: 'scribe', adapter: 'auto', unlike: undefined },
+  ]);
+  expect(settings.sandbox.mode).toBe('auto');
 });
 
 test('the example at its top is a pipeline that extends it', async () => {
@@ -97,7 +95,7 @@ test('the example at its top is a pipeline that extends it', async () => {
 test('every example that it keeps in comments is one that the loader takes', async () => {
   const text = readFileSync(join(PACKAGE, 'targets.yaml'), 'utf8')
     .replaceAll('references/', `${PACKAGE}/references/`)
-    .replaceAll(/^( *)# (- (?:check|approval): .*|base: .*|env: .*)$/gm, '$1$2');
+    .replaceAll(/^( *)# (- (?:check|approval): .*|base: .*|env: .*|ignored: .*|budget: .*)$/gm, '$1$2');
   const scratch = createScratch();
   scratch.write('repo/targets.yaml', text);
   const pipeline = await scratch.load();

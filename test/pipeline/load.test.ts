@@ -57,6 +57,8 @@ describe('defaults', () => {
       rounds: 5,
       pillars: ['correctness', 'tests', 'security', 'performance', 'api-compatibility', 'simplicity'],
       env: [],
+      sandbox: { mode: 'auto', network: true, read: [], write: [] },
+      ignored: [],
     });
     expect(workers).toEqual({});
     expect(targets).toEqual([
@@ -226,7 +228,16 @@ targets:
     expect(name).toBe('base');
     expect(settings).toMatchObject({ jobs: 8, tickets: { path: 't/{ticket}.md' } });
     expect(workers).toEqual({
-      w: { name: 'w', adapter: 'command', command: ['claude'], env: { A: '1', B: '3' }, model: 'large' },
+      w: {
+        name: 'w',
+        adapter: 'command',
+        command: ['claude'],
+        agents: [],
+        args: [],
+        sandbox: settings.sandbox,
+        env: { A: '1', B: '3' },
+        model: 'large',
+      },
     });
     expect(targets.map((target) => target.name)).toEqual(['first', 'second', 'fourth']);
     expect(targets[0]?.limits).toEqual({ idleMs: 420_000, timeoutMs: 540_000, graceMs: 1_000 });
@@ -239,8 +250,22 @@ targets:
     ]);
   });
 
+  test('a worker takes of the rule of the pipeline what it does not say itself', async () => {
+    const { settings, workers } = await loadText(`sandbox: { mode: required, read: [~/.m2] }
+workers:
+  a: { adapter: auto }
+  b: { adapter: auto, sandbox: off }
+  c: { adapter: auto, sandbox: { network: off } }
+targets: { t: { command: x } }
+`);
+    expect(settings.sandbox).toEqual({ mode: 'required', network: true, read: ['~/.m2'], write: [] });
+    expect(workers['a']?.sandbox).toEqual(settings.sandbox);
+    expect(workers['b']?.sandbox).toEqual({ ...settings.sandbox, mode: 'off' });
+    expect(workers['c']?.sandbox).toEqual({ ...settings.sandbox, network: false });
+  });
+
   test('another recipe replaces the old one, and another adapter is another worker', async () => {
-    const { targets, workers } = await withBase(`extends: builtin
+    const { targets, workers, settings } = await withBase(`extends: builtin
 workers: { w: { adapter: scripted, label: not a model }, idle: null }
 targets: { second: { worker: w } }
 `).load();
@@ -248,6 +273,9 @@ targets: { second: { worker: w } }
       name: 'w',
       adapter: 'scripted',
       command: [],
+      agents: [],
+      args: [],
+      sandbox: settings.sandbox,
       env: {},
       label: 'not a model',
     });

@@ -1,8 +1,13 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import type { Pipeline } from '../../orchestrator/model/pipeline.js';
+import type { Gate, Pipeline, Target } from '../../orchestrator/model/pipeline.js';
+import { oneLine } from '../../orchestrator/model/text.js';
 import { renderGraph } from '../../orchestrator/pipeline/render.js';
+import { pipelineOf, target } from '../helpers/core.js';
+import { ACTS, hostile, LINE_ENDS } from '../helpers/hostile.js';
 import { layeredYaml, loadText } from '../helpers/pipelines.js';
+import { readXml } from '../helpers/xml.js';
 
 const YAML = `name: demo
 workers: { w: { adapter: scripted } }
@@ -20,7 +25,7 @@ const draw = async (format: 'ascii' | 'mermaid' | 'dot' | 'svg', more = {}): Pro
   renderGraph(await loadText(YAML), { format, ...more });
 
 /** A pipeline whose free texts try to break out of every format. */
-const hostile = async (): Promise<Pipeline> => {
+const breakingOut = async (): Promise<Pipeline> => {
   const pipeline = await loadText(YAML);
   const name = '"];<script>&\u001b[31m\n%%{init}%%`#';
   const gates = [{ kind: 'check' as const, name, argv: ['x'], timeoutMs: 1 }];
@@ -96,7 +101,7 @@ describe('mermaid', () => {
   });
 
   test('no text leaves its label', async () => {
-    const text = renderGraph(await hostile(), { format: 'mermaid', status: { ticket: 'x y;z' } });
+    const text = renderGraph(await breakingOut(), { format: 'mermaid', status: { ticket: 'x y;z' } });
     for (const line of text.split('\n').filter((part) => /^ {2}t\d+[[{]/.test(part))) {
       expect(line).toMatch(/^ {2}t\d+\["[^"`%]*"\]:::is-[A-Za-z0-9-]+$/);
     }
@@ -120,7 +125,7 @@ describe('dot', () => {
   });
 
   test('no text leaves its quotes', async () => {
-    const text = renderGraph(await hostile(), { format: 'dot' });
+    const text = renderGraph(await breakingOut(), { format: 'dot' });
     for (const line of text.split('\n').filter((part) => part.includes('label="0'))) {
       expect(line).toMatch(
         /^ {2}"ticket" \[label="(?:[^"\\]|\\.)*", fillcolor="#ffffff", color="#57606a"\];$/,
@@ -152,7 +157,7 @@ describe('svg', () => {
   });
 
   test('every text is escaped', async () => {
-    const text = renderGraph(await hostile(), { format: 'svg' });
+    const text = renderGraph(await breakingOut(), { format: 'svg' });
     expect(text).not.toContain('<script>');
     expect(text).toContain('&lt;script&gt;&amp;');
     const tags = text.replaceAll(/<\/?[a-z]+(?: [a-zA-Z:-]+="[^"<>]*")*\/?>/g, '');
@@ -165,4 +170,119 @@ test('10,000 targets are drawn in every format', async () => {
   for (const format of ['ascii', 'mermaid', 'dot', 'svg'] as const) {
     expect(renderGraph(pipeline, { format }).split('\n').length).toBeGreaterThan(10_000);
   }
+});
+
+describe('whatever names, checks, labels and workers are called', () => {
+  const RUNS = { numRuns: 120 };
+  const pipelines = fc
+    .tuple(hostile, hostile, hostile, hostile, hostile)
+    .map(([name, worker, gate, label, other]): Pipeline => {
+      const gates: Gate[] = [{ kind: 'check', name: gate, argv: ['x'], timeoutMs: 1 }];
+      const recipe: Target['recipe'] = { kind: 'worker', worker };
+      // Names of targets cannot be like this; a renderer does not rely on it.
+      const [first, second] = [`a${label}`, `b${other}`];
+      return pipelineOf(
+        [
+          target(first, [], { gates, recipe, whenLabels: [label] }),
+          target(second, [first], {
+            gates: [...gates, { kind: 'approval', by: 'person' }],
+            recipe,
+            onReject: first,
+          }),
+        ],
+        { name },
+      );
+    });
+  const statusOf = (pipeline: Pipeline): Record<string, string> =>
+    Object.fromEntries(pipeline.targets.map(({ name }) => [name, 'running']));
+
+  test('mermaid gains no node and no edge', () => {
+    fc.assert(
+      fc.property(pipelines, (pipeline) => {
+        const lines = renderGraph(pipeline, { format: 'mermaid', status: statusOf(pipeline) })
+          .trimEnd()
+          .split(LINE_ENDS);
+        const [first, one, two, ...rest] = lines;
+        expect(first).toBe('flowchart TD');
+        expect(one).toMatch(/^ {2}t0\["[^"<>`%]*(?:<br\/>[^"<>`%]*)*"\]:::is-running$/);
+        expect(two).toMatch(/^ {2}t1\{\{"[^"<>`%]*(?:<br\/>[^"<>`%]*)*"\}\}:::is-running$/);
+        expect(rest).toEqual([
+          '  t0 --> t1',
+          '  t1 -. rejected .-> t0',
+          expect.stringMatching(/^ {2}classDef is-running /),
+        ]);
+      }),
+      RUNS,
+    );
+  });
+
+  test('dot gains no node and no edge', () => {
+    fc.assert(
+      fc.property(pipelines, (pipeline) => {
+        const text = renderGraph(pipeline, { format: 'dot' });
+        expect(text).not.toMatch(ACTS);
+        // What is left without the strings is what Graphviz takes for its language.
+        expect(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, 'S')).toBe(
+          [
+            'digraph S {',
+            '  rankdir=TB;',
+            '  node [shape=box, style=S, fontname=S];',
+            '  S [label=S, fillcolor=S, color=S];',
+            '  S [label=S, fillcolor=S, color=S];',
+            '  S -> S;',
+            '  S -> S [style=dashed, label=S, constraint=false];',
+            '}',
+            '',
+          ].join('\n'),
+        );
+      }),
+      RUNS,
+    );
+  });
+
+  test('svg is well-formed XML with the text as text', () => {
+    fc.assert(
+      fc.property(pipelines, (pipeline) => {
+        const elements = readXml(renderGraph(pipeline, { format: 'svg', status: statusOf(pipeline) }));
+        expect(elements.map(({ name }) => name)).toEqual([
+          'svg',
+          'title',
+          'style',
+          'defs',
+          'marker',
+          'polygon',
+          'path',
+          'path',
+          'g',
+          'title',
+          'rect',
+          'text',
+          'text',
+          'text',
+          'g',
+          'title',
+          'rect',
+          'text',
+          'text',
+          'text',
+        ]);
+        expect(elements[1]?.text).toBe(oneLine(pipeline.name));
+      }),
+      RUNS,
+    );
+  });
+
+  test('ascii has a line a target', () => {
+    fc.assert(
+      fc.property(pipelines, (pipeline) => {
+        const text = renderGraph(pipeline, { format: 'ascii', status: statusOf(pipeline) });
+        expect(text).not.toMatch(ACTS);
+        const lines = text.trimEnd().split(LINE_ENDS);
+        expect(lines).toHaveLength(5);
+        expect(lines[2]).toMatch(/^\[>\] running {2}0 {2}a/);
+        expect(lines[4]).toMatch(/^\[>\] running {2}1 {2}b/);
+      }),
+      RUNS,
+    );
+  });
 });

@@ -51,6 +51,18 @@ describe('settings', () => {
     ['pillars: [tests, tests]', '1:18: `tests` is listed twice'],
     ['version: "1"', '1:10: `version` is `1`; expected `1`'],
     ['attempts: 0', '1:11: `attempts` is `0`; expected a whole number from 1 to 1000'],
+    [
+      'sandbox: maybe',
+      '1:10: `sandbox` is `maybe`; expected `auto`, `required`, `off` or `{ mode, network, read, write }`',
+    ],
+    ['sandbox: { network: no }', '1:21: `sandbox.network` is `no`; expected one of `on`, `off`'],
+    [
+      'sandbox: { nework: off }',
+      '1:12: unknown key `nework` in `sandbox`; expected one of `mode`, `network`, `read`, `write`',
+    ],
+    ['ignored: [../secrets]', '1:11: `ignored[0]` is `../secrets`; expected a relative path without `..`'],
+    ['ignored: [/etc]', '1:11: `ignored[0]` is `/etc`; expected a relative path without `..`'],
+    ['budget: { costUsd: 0 }', '1:20: `budget.costUsd` is `0`; expected more than 0'],
     ['jobs:', '1:6: `jobs` is empty; expected a whole number from 1 to 1024'],
   ])('%s', async (line, expected) => {
     expect(await heads(`${line}\n${base}`)).toEqual([`targets.yaml:${expected}`]);
@@ -61,7 +73,21 @@ describe('settings', () => {
       '{ adapter: command }',
       '2:12: worker `v` has no command; expected a list of the program and its arguments',
     ],
-    ['{ command: [x] }', '2:12: worker `v` has no adapter; expected `command` or `scripted`'],
+    [
+      '{ command: [x] }',
+      '2:12: worker `v` has no adapter; expected `auto`, `command` or the name of an agent',
+    ],
+    ['{ adapter: claude, command: [x] }', '2:34: worker `v` is started by `claude`'],
+    ['{ adapter: claude, agents: [codex] }', '2:34: `agents` is only for `adapter: auto`'],
+    [
+      '{ adapter: auto, agents: [cursor] }',
+      '2:41: `workers.v.agents[0]` is `cursor`; expected one of `claude`, `codex`, `gemini`, `opencode`, `pi`, `qwen`, `copilot`',
+    ],
+    ['{ adapter: auto, unlike: u }', '2:32: there is no other worker `u`'],
+    [
+      '{ adapter: command, command: [x], args: [y] }',
+      '2:49: `args` is only for agents, and worker `v` is none',
+    ],
     ['{ adapter: scripted, command: [x] }', '2:36: worker `v` is scripted and runs no command'],
     ['{ adapter: command, command: [] }', '2:44: `workers.v.command` is an empty list; expected a text'],
     [

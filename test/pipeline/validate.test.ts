@@ -35,13 +35,13 @@ targets:
     number: 0
 `);
   expect(problems.join('\n'))
-    .toBe(`targets.yaml:2:1: unknown key \`jbos\` in the file; expected one of \`attempts\`, \`base\`, \`branch\`, \`env\`, \`extends\`, \`jobs\`, \`kernel\`, \`limits\`, \`name\`, \`pillars\`, \`remote\`, \`rounds\`, \`targets\`, \`tickets\`, \`version\`, \`workers\`
+    .toBe(`targets.yaml:2:1: unknown key \`jbos\` in the file; expected one of \`attempts\`, \`base\`, \`branch\`, \`budget\`, \`env\`, \`extends\`, \`ignored\`, \`jobs\`, \`kernel\`, \`limits\`, \`name\`, \`pillars\`, \`remote\`, \`rounds\`, \`sandbox\`, \`targets\`, \`tickets\`, \`version\`, \`workers\`
   fix: did you mean \`jobs\`?
 targets.yaml:3:7: \`jobs\` is \`1.5\`; expected a whole number from 1 to 1024
   fix: write a whole number from 1 to 1024
 targets.yaml:4:17: \`limits.idle\` is \`10 minutes\`; expected a duration such as \`500ms\`, \`30s\`, \`10m\` or \`2h\`
   fix: write a duration such as \`500ms\`, \`30s\`, \`10m\` or \`2h\`
-targets.yaml:6:22: \`workers.critic.adapter\` is \`comand\`; expected one of \`command\`, \`scripted\`
+targets.yaml:6:22: \`workers.critic.adapter\` is \`comand\`; expected one of \`command\`, \`scripted\`, \`auto\`, \`claude\`, \`codex\`, \`gemini\`, \`opencode\`, \`pi\`, \`qwen\`, \`copilot\`
   fix: did you mean \`command\`?
 targets.yaml:9:13: prerequisites go in a circle: a -> b -> a (each needs the next)
   fix: remove one of these \`needs\`

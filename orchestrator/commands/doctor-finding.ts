@@ -1,0 +1,10 @@
+/** One line of what the doctor sees. */
+export interface Finding {
+  readonly name: string;
+  /** `missing`: not there, and nothing that must be. `note`: it works, and could be better. */
+  readonly state: 'ok' | 'problem' | 'missing' | 'note';
+  readonly detail: string;
+  readonly fix?: string;
+  readonly version?: string;
+  readonly program?: string;
+}
