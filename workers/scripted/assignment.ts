@@ -41,6 +41,10 @@ const absolutePath = (env: Environment, name: string): string => {
   return value;
 };
 
+/** `-` is standard output: what a critic without a sandbox is told. */
+const returnPathOf = (env: Environment): string =>
+  requiredVariable(env, 'ORCHESTRATE_RETURN') === '-' ? '-' : absolutePath(env, 'ORCHESTRATE_RETURN');
+
 const countFrom1 = (env: Environment, name: string): number => {
   const value = requiredVariable(env, name);
   if (!/^[1-9][0-9]{0,8}$/.test(value)) throw new WorkerError(`\`${name}\` is not a number from 1: ${value}`);
@@ -109,7 +113,7 @@ export const readAssignment = (env: Environment, prompt: string): Assignment => 
     makes: makesOf(env),
     tree: absolutePath(env, 'ORCHESTRATE_TREE'),
     out: absolutePath(env, 'ORCHESTRATE_OUT'),
-    returnPath: absolutePath(env, 'ORCHESTRATE_RETURN'),
+    returnPath: returnPathOf(env),
   };
   for (const key of ['ticket', 'target', 'makes'] as const) {
     const told = oneValue(lines, key);

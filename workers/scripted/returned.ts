@@ -38,8 +38,21 @@ export const returnText = ({ status, summary, verdict }: Returned): string => {
   return `${JSON.stringify(value, undefined, 2)}\n`;
 };
 
-/** In one piece: a parent that looks early sees no file rather than half of one. */
+/** JSON on one line; what is no JSON stays as it is. */
+const onOneLine = (text: string): string => {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return text;
+  }
+};
+
+/** In one piece: a parent that looks early sees no file rather than half of one. `-` is the last line of standard output. */
 export const writeReturn = (path: string, text: string): void => {
+  if (path === '-') {
+    process.stdout.write(`${onOneLine(text)}\n`);
+    return;
+  }
   const part = `${path}.part`;
   writeFileSync(part, text);
   renameSync(part, path);
