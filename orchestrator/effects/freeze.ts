@@ -1,10 +1,12 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DocumentPointer, Receipt } from '../model/event.js';
+import type { Receipt } from '../model/event.js';
+import type { Page } from '../git/pages.js';
 import type { Target } from '../model/pipeline.js';
 import { targetState } from '../machine/run-state.js';
 import { receiptState } from '../gates/verdict.js';
 import { checkoutsFolder } from '../state/home.js';
+import type { RunDirectory } from '../state/run-dir.js';
 import type { FailureFacts, TicketRun } from './ticket-run.js';
 
 /** What a critic is given: bytes that nobody can change any more. */
@@ -13,8 +15,12 @@ export interface Frozen {
   /** Read-only checkout of the tree object. */
   readonly checkout: string;
   readonly diff: string;
-  readonly pages: readonly DocumentPointer[];
+  /** List of ignored files that are in no diff, where there are some. */
+  readonly ignored?: string;
+  readonly pages: readonly Page[];
 }
+
+export const ignoredList = ({ artifacts }: RunDirectory): string => join(artifacts, 'ignored.txt');
 
 /** The receipt of the nearest diff that the target stands on. */
 export const reviewedReceipt = (run: TicketRun, target: Target): Receipt | undefined => {
@@ -82,5 +88,6 @@ export const freezeReview = async (
       },
     };
   }
-  return { receipt, checkout, diff, pages };
+  const ignored = ignoredList(run.recorder.directory);
+  return { receipt, checkout, diff, pages, ...(existsSync(ignored) ? { ignored } : {}) };
 };

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Gate, Target } from '../model/pipeline.js';
 import { policyName, policyObjections, type PolicyCase } from '../gates/approval.js';
 import { outsideOf } from '../gates/paths.js';
@@ -6,7 +7,15 @@ import { approvalText } from './approval-text.js';
 import { runCheckGate } from './check-gate.js';
 import { answer, subjectDigest, type GateReply, type Refusal } from './gate-answer.js';
 import { approvingPolicy, sealedPlan } from './plan-document.js';
-import { HALTED, MOVED, recordFailure, stateOf, type FailureFacts, type TicketRun } from './ticket-run.js';
+import {
+  HALTED,
+  MOVED,
+  recordFailure,
+  stateOf,
+  type AskApproval,
+  type FailureFacts,
+  type TicketRun,
+} from './ticket-run.js';
 import { judgeReview } from './verdict-gate.js';
 
 /** Asks one gate and records its answer. */
@@ -61,13 +70,16 @@ const blastRadius = async (run: TicketRun, target: Target): Promise<GateReply | 
     failure: {
       kind: 'evidence-refused',
       message: `the diff leaves what was approved: ${detail.slice(0, 10).join('; ')}`,
-      next: `undo it with \`orchestrate tell --ticket ${run.ticket} …\` and run again; a wider plan needs a new approval`,
+      next: `have it undone (\`orchestrate tell --ticket ${run.ticket} "…"\`, then run again), or have a wider plan made and approved: \`orchestrate run --ticket ${run.ticket} --rebuild ${planTarget(run)}\``,
       canRetry: false,
     },
     digest,
     detail,
   };
 };
+
+const planTarget = (run: TicketRun): string =>
+  run.pipeline.targets.find(({ makes }) => makes === 'plan')?.name ?? 'TARGET';
 
 const approval = async (
   run: TicketRun,
@@ -88,6 +100,7 @@ const approval = async (
       answer: 'approved',
       by: policyName(gate.policy),
       how: 'policy',
+      from: 'the pipeline',
     });
     return MOVED;
   }
@@ -129,17 +142,36 @@ const sealedChange = async (run: TicketRun, target: Target): Promise<Change | st
   return { paths: paths.value, files: receipt.files, lines: receipt.addedLines + receipt.removedLines };
 };
 
+const hasExposedWorker = (run: TicketRun): boolean =>
+  [...run.recorder.run.targets.values()].some(
+    ({ value, context }) => value === 'running' && context.containment?.tier === 'same-user',
+  );
+
+/** While a worker is alive that can reach what the user can, nobody is asked: the answer could be its own. */
+const whileExposed = async (run: TicketRun): Promise<void> => {
+  while (hasExposedWorker(run) && run.children.size > 0) {
+    await Promise.race([...run.children].map((child) => child.wait()));
+    await nextTurn();
+  }
+};
+
 /** What `waiting` waits for when a person is at the terminal. Closed without an answer, the airlock stays shut. */
 export const askPerson = async (run: TicketRun, target: Target): Promise<EffectResult> => {
   const { context } = stateOf(run, target);
   const digest = context.waitingFor?.digest;
-  if (run.ask === undefined || digest === undefined || run.halt.halted()) return HALTED;
-  const given = await run.ask({
-    target: target.name,
-    digest,
-    text: approvalText(run.recorder.directory, target, context),
-  });
-  if (given === undefined) return HALTED;
+  if (run.ask === undefined || digest === undefined) return HALTED;
+  let given: Awaited<ReturnType<AskApproval>>;
+  do {
+    await whileExposed(run);
+    if (run.halt.halted()) return HALTED;
+    given = await run.ask({
+      target: target.name,
+      digest,
+      text: approvalText(run.recorder.directory, target, context),
+    });
+    if (given === undefined) return HALTED;
+    // One that was started while the person was reading could have typed it.
+  } while (hasExposedWorker(run));
   run.recorder.record({
     type: 'approval.answered',
     target: target.name,
@@ -147,6 +179,7 @@ export const askPerson = async (run: TicketRun, target: Target): Promise<EffectR
     answer: given.answer,
     by: `person ${run.login}`,
     how: 'tty',
+    from: run.from,
     ...(given.note === '' ? {} : { note: given.note }),
   });
   return MOVED;

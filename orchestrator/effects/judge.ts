@@ -8,8 +8,11 @@ import { digestOf, digestOfValue, type Digest } from '../model/digest.js';
 import type { DocumentWrite } from '../model/event.js';
 import type { Target } from '../model/pipeline.js';
 import { ABSENT, outputDigest } from '../scheduler/freshness.js';
+import type { ChildEnd } from '../model/child.js';
 import { policyOf } from '../scheduler/policy.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
+import { hasSuccessor } from './agent.js';
+import { recordPassing } from './back-off.js';
 import { askGate } from './gates.js';
 import { recordEnd } from './fork.js';
 import { approvedPlan } from './plan-document.js';
@@ -21,7 +24,7 @@ export const judge = async (run: TicketRun, target: Target): Promise<EffectResul
   const { context } = stateOf(run, target);
   const end = context.end ?? { kind: 'lost', detail: 'no end was recorded' };
   if (target.makes === 'review' && end.kind === 'contract') return refuseReview(run, target, end.problems);
-  if (policyOf(end).kind !== 'succeeded') return recordEnd(run, target, end, context.summary ?? []);
+  if (policyOf(end).kind !== 'succeeded') return endedBadly(run, target, end);
   if (context.status === 'blocked') return blocked(run, target);
   if (context.artifacts === undefined) {
     const sealed = await sealWork(run, target);
@@ -33,6 +36,34 @@ export const judge = async (run: TicketRun, target: Target): Promise<EffectResul
   const gate = target.gates[stateOf(run, target).context.gate];
   if (gate !== undefined) return askGate(run, target, gate);
   return finish(run, target);
+};
+
+/** By its policy; but a list of agents goes on with the next one, and a return that is not valid is asked for once more. */
+const endedBadly = (run: TicketRun, target: Target, end: ChildEnd): EffectResult => {
+  const { context } = stateOf(run, target);
+  const policy = policyOf(end);
+  if (end.kind === 'contract') return invalidReturn(run, target, end.problems);
+  const isPassing = policy.kind === 'retry' && policy.passing === true;
+  const isHandedOn = ['usage-limit', 'auth'].includes(end.kind) && hasSuccessor(run, target);
+  if ((isPassing || isHandedOn) && 'message' in policy)
+    return recordPassing(run, target, { end, message: policy.message });
+  return recordEnd(run, target, end, context.summary ?? []);
+};
+
+const invalidReturn = (run: TicketRun, target: Target, problems: readonly string[]): EffectResult => {
+  const isRepaired = (stateOf(run, target).context.invalidReturns ?? 0) > 1;
+  return recordFailure(run, target, {
+    kind: 'worker-failed',
+    message: `what it returned is not valid: ${problems.join('; ')}`,
+    next: isRepaired
+      ? 'a second worker was told so and returned nothing valid either; see its log, then run again'
+      : `\`orchestrate logs --ticket ${run.ticket} ${target.name}\``,
+    canRetry: !isRepaired,
+    repair: !isRepaired,
+    summary: [
+      'the work that was done is still there: look at it, finish it, and return what the contract asks for',
+    ],
+  });
 };
 
 /** What was sealed must still be there when a gate is asked, and when it opens. */

@@ -41,6 +41,7 @@ export const approvedPlan = (run: TicketRun, target: Target): DocumentWrite[] =>
     by: approval?.by ?? 'nobody: the pipeline asks for no approval',
     how: approval?.how ?? 'none',
     at: isoTime(run.clock),
+    ...(approval?.from === undefined ? {} : { from: approval.from }),
     ...(approval?.note === undefined ? {} : { note: approval.note }),
   });
   return [{ name, text }];

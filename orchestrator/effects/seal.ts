@@ -1,12 +1,13 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { digestOf } from '../model/digest.js';
 import type { DocumentPointer, Receipt } from '../model/event.js';
 import { PAGE_BYTES } from '../model/limits.js';
 import type { Target } from '../model/pipeline.js';
+import { oneLine } from '../model/text.js';
 import { replaceFile } from '../state/files.js';
 import { ABSENT } from '../scheduler/freshness.js';
-import { reviewedReceipt } from './freeze.js';
+import { ignoredList, reviewedReceipt } from './freeze.js';
 import { stateOf, type FailureFacts, type TicketRun } from './ticket-run.js';
 
 /** What the parent took over from a child; from then on only these bytes count. */
@@ -70,8 +71,27 @@ const sealDiff = async (run: TicketRun, target: Target): Promise<SealResult> => 
   if (!snapshot.ok) return { failure: { ...snapshot.failure, canRetry: false } };
   const { receipt, diffFile } = snapshot.value;
   const pages = await workspace.pages(diffFile, join(run.recorder.directory.artifacts, 'pages'));
-  const artifacts = [{ path: 'branch.diff', digest: receipt.diff }, ...sealNotes(run, target)];
+  const artifacts = [
+    { path: 'branch.diff', digest: receipt.diff },
+    ...sealIgnored(run, snapshot.value.ignored),
+    ...sealNotes(run, target),
+  ];
   return { artifacts, receipt: { ...receipt, ...planDigest(run), pages: pages.map(({ digest }) => digest) } };
+};
+
+/** Names of ignored files that are listed; a build can leave any number. */
+const MOST_IGNORED = 500;
+
+/** What lies in the tree and is in no diff, by name, for whoever reviews it. */
+const sealIgnored = (run: TicketRun, ignored: readonly string[]): DocumentPointer[] => {
+  const path = ignoredList(run.recorder.directory);
+  rmSync(path, { force: true });
+  if (ignored.length === 0) return [];
+  const names = ignored.slice(0, MOST_IGNORED).map((name) => oneLine(name, 4_096));
+  const rest = ignored.length - names.length;
+  const text = `${[...names, ...(rest > 0 ? [`(and ${rest} more)`] : [])].join('\n')}\n`;
+  replaceFile(path, text, { sync: false, mode: 0o444 });
+  return [{ path: basename(path), digest: digestOf(text) }];
 };
 
 const planDigest = (run: TicketRun): { readonly plan?: Receipt['plan'] & string } => {

@@ -69,6 +69,8 @@ export interface TicketRun {
   readonly revived: Set<string>;
   readonly ask?: AskApproval;
   readonly login: string;
+  /** Where the person at the terminal is, for the record. */
+  readonly from: string;
 }
 
 export const MOVED: EffectResult = { kind: 'moved' };
@@ -86,6 +88,8 @@ export interface FailureFacts {
   readonly next?: string;
   /** Trying again may help; whether it is tried depends on the attempts that are left. */
   readonly canRetry: boolean;
+  /** One more attempt whatever the number of attempts is. */
+  readonly repair?: boolean;
   readonly summary?: readonly string[];
 }
 
@@ -102,7 +106,8 @@ const repeatsOf = (run: TicketRun, target: Target, { kind, message }: FailureFac
 export const recordFailure = (run: TicketRun, target: Target, facts: FailureFacts): EffectResult => {
   const { context } = stateOf(run, target);
   const isBroken = repeatsOf(run, target, facts) + 1 >= CIRCUIT_BREAKER;
-  const retry = facts.canRetry && context.failures + 1 < target.attempts && !isBroken && !run.halt.halted();
+  const isLeft = facts.repair === true || context.failures + 1 < target.attempts;
+  const retry = facts.canRetry && isLeft && !isBroken && !run.halt.halted();
   run.recorder.record({
     type: 'target.failed',
     target: target.name,

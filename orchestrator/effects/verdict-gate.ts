@@ -1,5 +1,5 @@
 import { digestOf } from '../model/digest.js';
-import type { DocumentWrite, GateAnswered, Receipt } from '../model/event.js';
+import type { DocumentWrite, GateAnswered } from '../model/event.js';
 import type { Target } from '../model/pipeline.js';
 import { isoTime } from '../model/clock.js';
 import { judgeVerdict, type VerdictAnswer } from '../gates/verdict.js';
@@ -95,6 +95,7 @@ const roundRecord = (run: TicketRun, target: Target, reply: VerdictAnswer): Docu
     ...(context.child === undefined ? {} : { child: context.child }),
     ...(context.receipt === undefined ? {} : { receipt: context.receipt }),
     ...(context.verdict === undefined ? {} : { verdict: context.verdict }),
+    ...(context.containment === undefined ? {} : { containment: context.containment }),
   });
   const header = documents[name] === undefined ? criticHeader(run.ticket, epoch) : '';
   return { name, append: true, text: header + record };
@@ -130,7 +131,3 @@ const earlier = (run: TicketRun): string[] =>
     ...(verdict?.dismissed ?? []).map((text) => `dismissed in round ${round}: ${text}`),
     ...(verdict?.deadEnds ?? []).map((text) => `dead end of round ${round}: ${text}`),
   ]);
-
-/** The receipt that stands for this ticket: of the last review whose gate opened. */
-export const approvedReceipt = (run: TicketRun): Receipt | undefined =>
-  run.recorder.run.rounds.findLast(({ outcome }) => outcome === 'APPROVED')?.receipt;

@@ -1,6 +1,14 @@
 import picomatch from 'picomatch';
 
-const OPTIONS = { dot: true, nonegate: true, noextglob: true, regex: false, strictSlashes: true } as const;
+/** With `s`, since a newline is a character of a name like any other: `src/**` is all that is below `src/`. */
+const OPTIONS = {
+  flags: 's',
+  dot: true,
+  nonegate: true,
+  noextglob: true,
+  regex: false,
+  strictSlashes: true,
+} as const;
 
 /** Parentheses are part of a name (`app/(shop)/page.tsx`), never a group of a regular expression. */
 const literalParentheses = (glob: string): string =>

@@ -50,11 +50,13 @@ const run = async (argv: readonly string[]): Promise<void> => {
 const reportUnexpected = (error: unknown, debug: boolean): void => {
   const [message = ''] = (error instanceof Error ? error.message : String(error)).split('\n', 1);
   const stack = error instanceof Error ? error.stack : undefined;
+  // Not by model/text, which is in main.cjs: what went wrong may be that it could not be loaded.
+  const plain = (text: string): string => text.replaceAll(/[^\n\u0020-\u007E]/g, '?');
   writeOut(
     2,
     debug && stack
-      ? `orchestrate: unexpected error: ${stack}\n`
-      : `orchestrate: unexpected error: ${message} (\`--debug\` shows where)\n`,
+      ? `orchestrate: unexpected error: ${plain(stack)}\n`
+      : `orchestrate: unexpected error: ${plain(message)} (\`--debug\` shows where)\n`,
   );
   process.exitCode = 1;
 };

@@ -6,7 +6,7 @@
  * R2  A target that no event names has no entry: a run of ten thousand waiting targets is an empty map.
  */
 import type { Digest } from '../model/digest.js';
-import type { Usage } from '../model/child.js';
+import { UNKNOWN_USAGE, addUsage, type Usage } from '../model/child.js';
 import type {
   Facts,
   FileStat,
@@ -69,7 +69,7 @@ export const emptyRun = (ticket: string): RunState => ({
   forks: 0,
   stats: {},
   facts: {},
-  usage: { inputTokens: null, outputTokens: null, costUsd: null },
+  usage: UNKNOWN_USAGE,
 });
 
 /** The pipeline as the record knows it: as the epoch was opened with, or as it changed since. */
@@ -116,14 +116,6 @@ export const applyLine = (
   for (const [name, state] of next) run.targets.set(name, state);
   noteEvent(run, line.event, line);
 };
-
-const addKnown = (a: number | null, b: number | null): number | null => (b === null ? a : (a ?? 0) + b);
-
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  inputTokens: addKnown(a.inputTokens, b.inputTokens),
-  outputTokens: addKnown(a.outputTokens, b.outputTokens),
-  costUsd: addKnown(a.costUsd, b.costUsd),
-});
 
 const noteEvent = (run: RunState, event: RunEvent, line: JournalLine): void => {
   const writes = 'documents' in event ? (event.documents ?? []) : [];

@@ -1,15 +1,23 @@
 /**
  * What is known of one target, and what each event makes of it. Pure; which event may come when is the machine's business.
  */
-import type { ChildEnd, Usage, Verdict } from '../model/child.js';
+import { UNKNOWN_USAGE, addUsage, type ChildEnd, type Usage, type Verdict } from '../model/child.js';
 import type { Digest } from '../model/digest.js';
-import type { DocumentPointer, Facts, GateAnswered, Receipt, RunEvent } from '../model/event.js';
+import type {
+  ContainmentRecord,
+  DocumentPointer,
+  Facts,
+  GateAnswered,
+  Receipt,
+  RunEvent,
+} from '../model/event.js';
 
 /** Who opened an airlock, how, and for which bytes. */
 export interface Approval {
   readonly digest: Digest;
   readonly by: string;
   readonly how: 'tty' | 'command' | 'policy';
+  readonly from?: string;
   readonly note?: string;
 }
 
@@ -29,12 +37,22 @@ export interface TargetContext {
   readonly end?: ChildEnd;
   readonly status?: 'done' | 'no-change' | 'blocked';
   readonly summary?: readonly string[];
+  /** Of the last attempt. */
   readonly usage?: Usage;
+  /** Of all attempts of this epoch. */
+  readonly spent?: Usage;
   readonly verdict?: Verdict;
   readonly artifacts?: readonly DocumentPointer[];
   readonly receipt?: Receipt;
   /** Digest of the nonce of a review. */
   readonly nonce?: Digest;
+  readonly containment?: ContainmentRecord;
+  readonly agent?: { readonly name: string; readonly why: string };
+  readonly administration?: Digest;
+  /** Attempts in a row that the provider's passing faults ended. */
+  readonly passing?: number;
+  /** Attempts in a row whose return was not valid. */
+  readonly invalidReturns?: number;
   /** Index of the next gate to ask. */
   readonly gate: number;
   readonly waitingFor?: GateAnswered;
@@ -60,6 +78,13 @@ const without = <T extends object, K extends keyof T>(value: T, ...keys: K[]): O
   return copy;
 };
 
+/** Those of the keys that have a value. */
+const present = <T extends object, K extends keyof T>(value: T, ...keys: K[]): Partial<Pick<T, K>> => {
+  const some: Partial<Pick<T, K>> = {};
+  for (const key of keys) if (value[key] !== undefined) some[key] = value[key];
+  return some;
+};
+
 const started = (context: TargetContext, event: EventOf<'target.started'>): TargetContext => ({
   attempt: event.attempt,
   failures: context.failures,
@@ -70,24 +95,30 @@ const started = (context: TargetContext, event: EventOf<'target.started'>): Targ
   startedAt: event.at,
   gate: 0,
   feedback: context.feedback,
-  ...(event.child === undefined ? {} : { child: event.child }),
-  ...(event.nonce === undefined ? {} : { nonce: event.nonce }),
-  ...(event.receipt === undefined ? {} : { receipt: event.receipt }),
-  ...(event.directives === undefined ? {} : { directives: event.directives }),
-  // The last output stays known: work that is made again with the same result changes nothing downstream.
-  ...(context.output === undefined ? {} : { output: context.output }),
-  ...(context.facts === undefined ? {} : { facts: context.facts }),
+  ...present(event, 'child', 'nonce', 'receipt', 'containment', 'agent', 'administration', 'directives'),
+  // Its output stays known: work that is made again with the same result changes nothing downstream.
+  ...present(context, 'invalidReturns', 'passing', 'spent', 'output', 'facts'),
 });
 
 const ended = (context: TargetContext, event: EventOf<'child.ended'>): TargetContext => ({
-  ...context,
+  ...withoutCounts(context, event.end),
+  ...invalidReturns(context, event.end),
   end: event.end,
   summary: event.summary,
   usage: event.usage,
+  spent: addUsage(context.spent ?? UNKNOWN_USAGE, event.usage),
   endedAt: event.at,
   ...(event.status === undefined ? {} : { status: event.status }),
   ...(event.verdict === undefined ? {} : { verdict: event.verdict }),
 });
+
+/** Whoever came to an end of its own was not ended by the provider. */
+const withoutCounts = (context: TargetContext, { kind }: ChildEnd): TargetContext =>
+  kind === 'exited' ? without(context, 'invalidReturns', 'passing') : without(context, 'invalidReturns');
+
+/** A return that is not valid is mended by one new fork; the second in a row is a failure. */
+const invalidReturns = (context: TargetContext, end: ChildEnd): { readonly invalidReturns?: number } =>
+  end.kind === 'contract' ? { invalidReturns: (context.invalidReturns ?? 0) + 1 } : {};
 
 const sealed = (context: TargetContext, event: EventOf<'work.sealed'>): TargetContext => ({
   ...context,
@@ -108,7 +139,8 @@ const done = (context: TargetContext, event: EventOf<'target.done'>): TargetCont
 
 const failedBy = (context: TargetContext, event: EventOf<'target.failed'>): TargetContext => ({
   ...without(context, 'waitingFor'),
-  failures: context.failures + (event.kind === 'interrupted' ? 0 : 1),
+  failures: context.failures + (event.kind === 'interrupted' || event.passing === true ? 0 : 1),
+  ...(event.passing === true ? { passing: (context.passing ?? 0) + 1 } : {}),
   failure: {
     kind: event.kind,
     message: event.message,
@@ -186,12 +218,18 @@ const answered = (context: TargetContext, event: EventOf<'gate.answered'>): Targ
 
 const decided = (context: TargetContext, event: EventOf<'approval.answered'>): TargetContext => {
   const rest = without(context, 'waitingFor');
-  const { digest, by, how, note } = event;
+  const { digest, by, how, from, note } = event;
   if (event.answer === 'approved') {
     return {
       ...rest,
       gate: context.gate + 1,
-      approval: { digest, by, how, ...(note === undefined ? {} : { note }) },
+      approval: {
+        digest,
+        by,
+        how,
+        ...(from === undefined ? {} : { from }),
+        ...(note === undefined ? {} : { note }),
+      },
     };
   }
   return {

@@ -20,6 +20,10 @@ export interface ForkRequest {
   readonly prompt?: string;
   /** Unguessable path in `out/` that the child writes its return to; `undefined` for a plain command. */
   readonly returnPath?: string;
+  /** `socket`: standard output is held by this process and the child alone, and ends with this process. Default `log`. */
+  readonly output?: 'log' | 'socket';
+  /** How the return comes back, for whoever waits for the child again. */
+  readonly returns?: 'file' | 'value' | 'answer' | 'last-line';
   readonly limits: Limits;
 }
 
@@ -43,22 +47,81 @@ export type ChildEnd =
   | { readonly kind: 'lost'; readonly detail: string }
   /** It could not be started: no such program, argument list too long, no such directory. */
   | { readonly kind: 'not-started'; readonly detail: string }
-  | { readonly kind: 'usage-limit'; readonly resetAt?: string }
-  | { readonly kind: 'auth'; readonly detail: string }
-  | { readonly kind: 'overloaded'; readonly detail: string }
+  /** What an agent itself said went wrong, by its structured output or its standard error. */
+  | TroubleEnd
+  /** It had said its last word, stayed alive for its grace, and was ended. Not a failure. */
+  | { readonly kind: 'finished' }
   /** Exit status 0, but what it returned is not valid. */
   | { readonly kind: 'contract'; readonly problems: readonly string[] }
   /** Exit status 0, but nothing was produced. */
   | { readonly kind: 'empty' };
 
+/** Why an agent could not do its work, by name. Each has one policy. */
+export const TROUBLES = [
+  /** The account's limit; it resets at a time that may be known. */
+  'usage-limit',
+  /** The provider is busy or broken for the moment. */
+  'overloaded',
+  /** The provider cannot be reached. */
+  'network',
+  /** Not logged in, or the key is refused. */
+  'auth',
+  /** The prompt, or what the session grew to, is longer than the model's window. */
+  'context-overflow',
+  'max-turns',
+  /** The agent's own limit on money. */
+  'max-budget',
+  'permission-denied',
+  'refusal',
+  /** The answer was cut off. */
+  'truncated',
+  /** Something else that the agent reports as its failure, e.g. an unknown model. */
+  'agent-failed',
+] as const;
+
+export interface Trouble {
+  readonly kind: (typeof TROUBLES)[number];
+  /** In the agent's words, one cleaned line of at most 200 characters. */
+  readonly detail: string;
+  /** For `usage-limit`, ISO 8601, UTC: when it resets, where the agent said so. */
+  readonly resetAt?: string;
+}
+
+/** One member a kind, so that each can have its own policy. */
+type TroubleEnd = {
+  readonly [Kind in Trouble['kind']]: { readonly kind: Kind } & Omit<Trouble, 'kind'>;
+}[Trouble['kind']];
+
 /** Tokens and money, as the agent itself recorded them; unknown is `null`, never 0. */
 export interface Usage {
+  /** Without those that came from the provider's cache. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly costUsd: number | null;
+  /** Read from, and written to, the provider's cache. Absent in records of earlier versions. */
+  readonly cacheReadTokens?: number | null;
+  readonly cacheWriteTokens?: number | null;
 }
 
-export const UNKNOWN_USAGE: Usage = { inputTokens: null, outputTokens: null, costUsd: null };
+export const UNKNOWN_USAGE: Usage = {
+  inputTokens: null,
+  outputTokens: null,
+  costUsd: null,
+  cacheReadTokens: null,
+  cacheWriteTokens: null,
+};
+
+const addKnown = (a: number | null | undefined, b: number | null | undefined): number | null =>
+  b === null || b === undefined ? (a ?? null) : (a ?? 0) + b;
+
+/** What is known of the sum: unknown parts add nothing. */
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  inputTokens: addKnown(a.inputTokens, b.inputTokens),
+  outputTokens: addKnown(a.outputTokens, b.outputTokens),
+  costUsd: addKnown(a.costUsd, b.costUsd),
+  cacheReadTokens: addKnown(a.cacheReadTokens, b.cacheReadTokens),
+  cacheWriteTokens: addKnown(a.cacheWriteTokens, b.cacheWriteTokens),
+});
 
 /** What the parent keeps of a child: nothing else of it stays in memory. */
 export interface WaitStatus {

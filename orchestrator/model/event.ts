@@ -139,6 +139,19 @@ export interface TargetStarted {
   /** For a review: digest of the nonce that its prompt carries, and what is judged. The nonce itself is in no record. */
   readonly nonce?: Digest;
   readonly receipt?: Receipt;
+  readonly containment?: ContainmentRecord;
+  /** Which agent `auto` took, and why it. */
+  readonly agent?: { readonly name: string; readonly why: string };
+  /** Digest of the git administration at the fork, see `effects/fingerprint`. */
+  readonly administration?: Digest;
+}
+
+/** What a child or a check could reach. */
+export interface ContainmentRecord {
+  /** `sandbox`: only what it was given. `same-user`: whatever the user can; what it does to the record is found, not prevented. */
+  readonly tier: 'sandbox' | 'same-user';
+  /** Which sandbox, or why there is none. */
+  readonly detail: string;
 }
 
 /** The end of a child whose work is still to be sealed and judged. */
@@ -199,6 +212,7 @@ export interface GateAnswered {
   readonly command?: readonly string[];
   readonly exitCode?: number;
   readonly outputDigest?: Digest;
+  readonly containment?: ContainmentRecord;
   readonly documents?: readonly DocumentWrite[];
 }
 
@@ -210,6 +224,8 @@ export interface ApprovalAnswered {
   /** `person` with login name, or `policy` with its rule; a policy is never recorded as a person. */
   readonly by: string;
   readonly how: 'tty' | 'command' | 'policy';
+  /** Host and terminal that it came from. Absent in records of earlier versions. */
+  readonly from?: string;
   readonly note?: string;
 }
 
@@ -265,6 +281,8 @@ export interface TargetFailed {
   readonly next?: string;
   /** True when the policy tries again. */
   readonly retry: boolean;
+  /** The provider's fault, which passes: it counts as no failed attempt, and the next one waits. */
+  readonly passing?: true;
   readonly end?: ChildEnd;
   readonly summary?: readonly string[];
   readonly documents?: readonly DocumentWrite[];

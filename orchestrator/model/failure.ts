@@ -9,6 +9,7 @@ export const EXIT_CODE = {
   'git-failed': 1,
   'land-failed': 1,
   'target-failed': 1,
+  'budget-used-up': 1,
   'write-failed': 1,
   internal: 1,
   // Usage or configuration: nothing was started.
@@ -19,6 +20,8 @@ export const EXIT_CODE = {
   'no-commits': 2,
   'git-missing': 2,
   'program-missing': 2,
+  'sandbox-missing': 2,
+  'agent-missing': 2,
   'not-writable': 2,
   'no-such-run': 2,
   // A person is needed.

@@ -38,6 +38,11 @@ export interface Settings {
   readonly kernel?: ManualRef;
   /** Names of environment variables that children may see besides the built-in allowlist. */
   readonly env: readonly string[];
+  /** Of checks, and of workers that have none of their own. */
+  readonly sandbox: SandboxRule;
+  /** Ignored files and folders of the user's checkout (dependencies) that trees and clean checkouts are given. */
+  readonly ignored: readonly string[];
+  readonly budget?: Budget;
 }
 
 export interface ManualRef {
@@ -47,15 +52,45 @@ export interface ManualRef {
   readonly bytes: number;
 }
 
-export type Adapter = 'command' | 'scripted';
+/** Adapters of real agents, in the order in which `auto` looks for one. */
+export const AGENTS = ['claude', 'codex', 'gemini', 'opencode', 'pi', 'qwen', 'copilot'] as const;
+export type AgentName = (typeof AGENTS)[number];
+export type Adapter = 'command' | 'scripted' | 'auto' | AgentName;
 export type Access = 'none' | 'read-only' | 'write';
+
+/** How much of the machine a worker or a check can reach. */
+export interface SandboxRule {
+  /** `auto`: a sandbox where there is one, else a warning; `required`: nothing is started without; `off`: none. */
+  readonly mode: 'auto' | 'required' | 'off';
+  /** Without it only a loopback of its own. */
+  readonly network: boolean;
+  /** More paths that can be read or written inside; absolute, `~/…`, or relative to the repository. */
+  readonly read: readonly string[];
+  readonly write: readonly string[];
+}
+
+/** Where a run stops before its next fork; unknown use counts as nothing, and that is said. */
+export interface Budget {
+  readonly costUsd?: number;
+  /** Input (cached ones too) and output together. */
+  readonly tokens?: number;
+}
 
 export interface WorkerSpec {
   readonly name: string;
   readonly adapter: Adapter;
   /** Program and arguments for `command`. `{tree}`, `{out}`, `{prompt}`, `{return}`, `{ticket}`, `{target}` are replaced. */
   readonly command: readonly string[];
+  /** For `auto`: which agents may be taken, in this order, each one when those before it cannot go on. Empty: any, once. */
+  readonly agents: readonly AgentName[];
+  /** For `auto`: name of a worker; an agent of another model family than that worker's is taken where there is one. */
+  readonly unlike?: string;
   readonly model?: string;
+  /** Further arguments for the agent's program, behind those of the adapter. */
+  readonly args: readonly string[];
+  /** Turns of the model after which an agent is ended. */
+  readonly maxTurns?: number;
+  readonly sandbox: SandboxRule;
   /** Variables set for this worker only. */
   readonly env: Readonly<Record<string, string>>;
   /** Shown wherever the worker is named, e.g. "scripted worker, not a model". */

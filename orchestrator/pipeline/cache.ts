@@ -11,7 +11,7 @@ import type { PipelineProblem } from './problems.js';
 // Two lines: a head that says which bytes it was made from, and the pipeline. Only `node:` modules are needed to read it.
 
 /** Raised when the shape of a pipeline, or what the loader makes of a file, changes. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 export interface CachedPipeline {
   readonly pipeline: Pipeline;

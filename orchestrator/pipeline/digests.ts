@@ -27,13 +27,18 @@ const settingsOf = (draft: Draft, settings: Settings): unknown => {
   }
 };
 
+/** A sandbox decides what a worker can reach, not what it is asked to make. */
+const recipeOf = ({ sandbox: _, ...recipe }: WorkerSpec): unknown => recipe;
+
 /**
  * Digests of recipes: the normalised definition, its worker, kernel and manual. Left out is what a person changes
  * without meaning "make it again": number and name order, comments, attempts and limits. Bytes of manuals count, their
  * paths do not, so that another checkout of the same pipeline has the same digests.
  */
 export const createRecipeDigest = ({ settings, workers }: Surroundings) => {
-  const workerDigests = new Map(Object.values(workers).map((worker) => [worker.name, digestOfValue(worker)]));
+  const workerDigests = new Map(
+    Object.values(workers).map((worker) => [worker.name, digestOfValue(recipeOf(worker))]),
+  );
   return (draft: Draft, manual: ManualRef | undefined): Digest => {
     const { recipe } = draft;
     const byWorker = recipe.kind === 'worker';

@@ -1,10 +1,11 @@
 import { DEFAULT_ROUNDS } from '../model/limits.js';
-import type { Limits, Makes, Recipe, Settings, Target, WorkerSpec } from '../model/pipeline.js';
+import type { Budget, Limits, Makes, Recipe, Settings, Target, WorkerSpec } from '../model/pipeline.js';
 import type { Merged } from './extend.js';
 import { expandTargets, numberAll, type Expanded } from './foreach.js';
 import type { Finding } from './problems.js';
 import { argvOf, resolveGate, resolveLimits } from './resolve-gates.js';
-import type { RawTarget, RawWorker } from './schema.js';
+import { toSandbox, toWorker, workerFindings } from './resolve-workers.js';
+import type { RawTarget } from './schema.js';
 
 /** The six pillars. Source: DESIGN section 2. */
 const DEFAULT_PILLARS = [
@@ -129,45 +130,6 @@ const toDraft = ({ name, origin, raw }: Expanded, number: number, context: Draft
   };
 };
 
-const toWorker = (name: string, raw: RawWorker): WorkerSpec => ({
-  name,
-  adapter: raw.adapter ?? 'command',
-  command: raw.command ?? NONE,
-  ...(raw.model === undefined ? {} : { model: raw.model }),
-  env: raw.env ?? {},
-  ...(raw.label === undefined ? {} : { label: raw.label }),
-});
-
-const workerFindings = (name: string, raw: RawWorker): readonly Finding[] => {
-  const path = ['workers', name];
-  const findings: Finding[] = [];
-  if (raw.adapter === undefined) {
-    findings.push({
-      path: [...path, 'adapter'],
-      message: `worker \`${name}\` has no adapter`,
-      expected: '`command` or `scripted`',
-      fix: 'add `adapter: command`',
-    });
-  }
-  if (raw.adapter === 'command' && raw.command === undefined) {
-    findings.push({
-      path: [...path, 'command'],
-      message: `worker \`${name}\` has no command`,
-      expected: 'a list of the program and its arguments',
-      fix: 'add e.g. `command: [claude, -p]`',
-    });
-  }
-  if (raw.adapter === 'scripted' && raw.command !== undefined) {
-    findings.push({
-      path: [...path, 'command'],
-      at: 'key',
-      message: `worker \`${name}\` is scripted and runs no command`,
-      fix: 'remove `command`, or write `adapter: command`',
-    });
-  }
-  return findings;
-};
-
 const toSettings = (settings: Merged['settings']): Resolved['settings'] => ({
   tickets: { source: 'file', path: settings.tickets?.path ?? 'tickets/{ticket}.md' },
   remote: settings.remote ?? 'origin',
@@ -178,7 +140,18 @@ const toSettings = (settings: Merged['settings']): Resolved['settings'] => ({
   pillars: settings.pillars ?? DEFAULT_PILLARS,
   ...(settings.kernel === undefined ? {} : { kernelPath: settings.kernel }),
   env: settings.env ?? NONE,
+  sandbox: toSandbox(settings.sandbox),
+  ignored: settings.ignored ?? NONE,
+  ...budgetOf(settings.budget),
 });
+
+const budgetOf = (raw: Merged['settings']['budget']): { readonly budget?: Budget } => {
+  if (raw === undefined) return {};
+  const { costUsd, tokens } = raw;
+  return {
+    budget: { ...(costUsd === undefined ? {} : { costUsd }), ...(tokens === undefined ? {} : { tokens }) },
+  };
+};
 
 /** Fills in defaults and expands `foreach`. What cannot be resolved is a finding and gets a harmless stand-in. */
 export const resolveMerged = (merged: Merged): Resolved => {
@@ -190,9 +163,11 @@ export const resolveMerged = (merged: Merged): Resolved => {
   const context = { limits, attempts, damaged: merged.damaged, groups: expansion.groups, findings };
   const numbers = numberAll(expansion.expanded);
   const drafts = expansion.expanded.map((target, at) => toDraft(target, numbers[at] ?? at, context));
-  const workers = Object.fromEntries([...merged.workers].map(([name, raw]) => [name, toWorker(name, raw)]));
+  const workers = Object.fromEntries(
+    [...merged.workers].map(([name, raw]) => [name, toWorker(name, raw, settings.sandbox)]),
+  );
   for (const [name, raw] of merged.workers) {
-    if (!merged.damaged.has(`workers.${name}`)) findings.push(...workerFindings(name, raw));
+    if (!merged.damaged.has(`workers.${name}`)) findings.push(...workerFindings(name, raw, merged.workers));
   }
   const name = merged.settings.name ?? 'pipeline';
   return { name, settings, workers, drafts, findings: [...expansion.findings, ...findings] };

@@ -2,11 +2,13 @@ import type { core } from 'zod';
 
 import { describePath, listNames, type Finding, type Path } from './problems.js';
 import {
+  budgetShape,
   approvalShape,
   checkShape,
   fileShape,
   limitsShape,
   policyShape,
+  sandboxShape,
   targetShape,
   ticketsShape,
   whenShape,
@@ -25,6 +27,9 @@ const KNOWN_KEYS: Readonly<Record<string, readonly string[]>> = {
   'targets.*': Object.keys(targetShape),
   'targets.*.limits': Object.keys(limitsShape),
   'targets.*.when': Object.keys(whenShape),
+  sandbox: Object.keys(sandboxShape),
+  'workers.*.sandbox': Object.keys(sandboxShape),
+  budget: Object.keys(budgetShape),
   'targets.*.gates.#': ['approval', 'check'],
   'targets.*.gates.#.approval': Object.keys(approvalShape),
   'targets.*.gates.#.approval.policy': Object.keys(policyShape),

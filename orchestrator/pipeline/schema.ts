@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { BUILTINS } from '../model/pipeline.js';
+import { AGENTS, BUILTINS } from '../model/pipeline.js';
 import { DURATION } from './duration.js';
 
 // The text given to a check is the phrase that a message puts after "expected": see `schema-issues.ts`.
@@ -14,6 +14,9 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const ONE_LINE = /^[^\u0000-\u001f\u007f-\u009f]{1,200}$/;
 /** `execve` takes no NUL, and no argument above 131,071 bytes. */
 const ARGUMENT = /^[^\u0000]{0,30000}$/;
+
+/** A path inside the repository, without globs. */
+const INSIDE = /^(?!\/)(?!(?:.*\/)?\.\.?(?:\/|$))[^\u0000*?[\]{}]{1,4096}$/;
 
 const name = z.string().regex(NAME, NAME_PHRASE);
 const oneLine = z.string().regex(ONE_LINE, 'one line of 1 to 200 characters');
@@ -47,12 +50,45 @@ export const ticketsShape = {
   path: path.optional().describe('File of a ticket, relative to the repository; contains {ticket}.'),
 };
 
+const SANDBOX_MODES = ['auto', 'required', 'off'] as const;
+const onOff = z.enum(['on', 'off'], { error: '`on` or `off`' });
+export const sandboxShape = {
+  mode: z.enum(SANDBOX_MODES).optional().describe('Default auto.'),
+  network: onOff.optional().describe('Default on.'),
+  read: paths
+    .optional()
+    .describe('More paths that are visible inside: absolute, ~/…, or relative to the repository.'),
+  write: paths.optional().describe('More paths that can be written inside.'),
+};
+const sandbox = z
+  .union([z.enum(SANDBOX_MODES), z.strictObject(sandboxShape)], {
+    error: '`auto`, `required`, `off` or `{ mode, network, read, write }`',
+  })
+  .describe('What the process can reach of the machine.');
+
+export const budgetShape = {
+  costUsd: z.number('a number of US dollars').positive('more than 0').optional(),
+  tokens: count(1, 1_000_000_000_000).optional().describe('Input and output together.'),
+};
+
 export const workerShape = {
-  adapter: z.enum(['command', 'scripted']).optional().describe('How the worker is started.'),
+  adapter: z
+    .enum(['command', 'scripted', 'auto', ...AGENTS])
+    .optional()
+    .describe('How the worker is started; `auto` takes the first agent that is installed and logged in.'),
+  agents: z
+    .array(z.enum(AGENTS))
+    .min(1, 'at least one agent')
+    .optional()
+    .describe('For `auto`: only these, in this order; the next one when one is at its limit.'),
+  unlike: name.optional().describe('For `auto`: a worker whose model family is avoided where possible.'),
+  args: z.array(argument).optional().describe("Further arguments for the agent's program."),
+  maxTurns: count(1, 100_000).optional().describe('Turns of the model after which the agent is ended.'),
+  sandbox: sandbox.optional(),
   command: argv
     .optional()
     .describe('For `command`. {tree}, {out}, {prompt}, {return}, {ticket} and {target} are replaced.'),
-  model: oneLine.optional().describe('Shown in reports.'),
+  model: oneLine.optional().describe('Given to the agent; for `command` it replaces {model}.'),
   env: z
     .record(z.string().regex(VARIABLE, 'the name of an environment variable'), argument)
     .optional()
@@ -156,6 +192,17 @@ export const fileShape = {
     .optional()
     .describe('More variables that children may see.'),
   limits: limits.optional().describe('Defaults of the targets.'),
+  sandbox: sandbox.optional(),
+  ignored: z
+    .array(z.string().regex(INSIDE, 'a relative path without `..`'))
+    .optional()
+    .describe(
+      'Ignored files and folders of your checkout, such as node_modules, that trees and checks are given.',
+    ),
+  budget: z
+    .strictObject(budgetShape)
+    .optional()
+    .describe('A run stops before its next fork when this is used up.'),
   workers: z.record(name, workerSchema.nullable()).optional(),
   targets: z.record(name, targetSchema.nullable()).optional(),
 };
@@ -166,6 +213,7 @@ export type RawTarget = z.infer<typeof targetSchema>;
 export type RawWorker = z.infer<typeof workerSchema>;
 export type RawGate = z.infer<typeof gate>;
 export type RawLimits = z.infer<typeof limits>;
+export type RawSandbox = z.infer<typeof sandbox>;
 export type RawRun = z.infer<typeof run>;
 
 /** JSON Schema of one YAML file (draft 7: what editors understand), written to `targets.schema.json`. */

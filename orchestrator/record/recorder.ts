@@ -7,7 +7,7 @@
  * W3  The journal is the one file that is synced: the documents' text is in it, 99 follows from it, and boot makes
  *     again what a power cut took.
  */
-import { closeSync, existsSync, openSync, statSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs';
 import { isoTime, type Clock } from '../model/clock.js';
 import type { DocumentWrite, JournalLine, RunEvent } from '../model/event.js';
 import type { Pipeline } from '../model/pipeline.js';
@@ -88,8 +88,14 @@ export const openRecorder = (options: RecorderOptions): Recorder => {
       checkpoints.writeIfDue();
       return line;
     },
-    requireUntouched: () =>
-      requireUntouched(directory, run, { nextText, journalBytes: journal.head().bytes }),
+    requireUntouched: () => {
+      try {
+        requireUntouched(directory, run, { nextText, journal: journal.stamp() });
+      } catch (error) {
+        journal.takeBack();
+        throw error;
+      }
+    },
     writeNextAction,
     close: (learned = false) => {
       checkpoints.writeLast(learned);
@@ -143,8 +149,11 @@ const writeDocument = (directory: RunDirectory, write: DocumentWrite): void => {
   else writeOnce(path, write.text, { sync: false });
 };
 
+/** Never through a link: it could lead to any file of the user. */
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+
 const append = (path: string, text: string | Uint8Array): void => {
-  const fd = openSync(path, 'a', 0o644);
+  const fd = openSync(path, APPEND, 0o644);
   try {
     crossing('append document');
     writeAll(fd, text);

@@ -1,12 +1,14 @@
-import { readFileSync, statSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import { Problem } from '../model/failure.js';
 import type { RunState } from '../machine/run-state.js';
+import { stampOf } from '../state/journal.js';
 import { DOCUMENTS, type RunDirectory } from '../state/run-dir.js';
 
 interface Written {
   /** Text of 99 as it was written last; `undefined` when there is none yet. */
   readonly nextText: string | undefined;
-  readonly journalBytes: number;
+  /** See `Journal.stamp`. */
+  readonly journal: string;
 }
 
 /** @throws `Problem` `record-refused` for the first file that is not as it was written */
@@ -15,21 +17,28 @@ export const requireUntouched = (directory: RunDirectory, run: RunState, written
     ...run.documents,
     '99_next_action.md': written.nextText,
   };
+  for (const path of [directory.path, directory.state]) {
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
+      throw touched(path, 'the state folder', run.ticket);
+  }
   // A document that is not to be there yet is checked as well: nobody writes the first record of 30 but us.
   for (const name of DOCUMENTS) {
     const path = directory.document(name);
     if (textOf(path) !== expected[name]) throw touched(path, `\`${name}\``, run.ticket);
   }
-  if (statSync(directory.journal, { throwIfNoEntry: false })?.size !== written.journalBytes) {
+  if (stampOf(directory.journal) !== written.journal) {
     throw touched(directory.journal, 'the journal', run.ticket);
   }
 };
 
+/** What no document says: something else is in its place, such as a link, which would be written through. */
+const NO_FILE = '\0';
+
 const textOf = (path: string): string | undefined => {
   try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
+    return lstatSync(path).isFile() ? readFileSync(path, 'utf8') : NO_FILE;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : NO_FILE;
   }
 };
 

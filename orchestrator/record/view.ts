@@ -1,6 +1,8 @@
 import type { Pipeline, Target } from '../model/pipeline.js';
-import type { ProcessIdentity, Usage } from '../model/child.js';
+import { UNKNOWN_USAGE, type ProcessIdentity, type Usage } from '../model/child.js';
+import type { ContainmentRecord } from '../model/event.js';
 import { factOf, targetState, type RunState } from '../machine/run-state.js';
+import type { TargetContext } from '../machine/target-context.js';
 import type { TargetValue } from '../machine/target-machine.js';
 import { estimateTokens } from '../model/text.js';
 import { approveCommand, summaryOf, type RunSummary } from './next.js';
@@ -25,6 +27,8 @@ export interface StatusView {
     readonly workerTokens: number | null;
     readonly forks: number;
   };
+  /** Of all children of this epoch, as their agents recorded it; unknown is `null`. */
+  readonly usage: Usage;
 }
 
 export interface WaitingView {
@@ -46,7 +50,12 @@ export interface TargetView {
   readonly elapsedMs: number | null;
   readonly child: { readonly pid: number; readonly startTime: string } | null;
   readonly summary: readonly string[];
+  /** Of all attempts; unknown is `null`. */
   readonly usage: Usage;
+  /** The agent that `auto` took for the last attempt, and why. */
+  readonly agent: { readonly name: string; readonly why: string } | null;
+  /** What the last attempt could reach. */
+  readonly containment: ContainmentRecord | null;
 }
 
 /** The four statuses of a task graph; what is finer is the phase. A failed target is active: its context is still needed. */
@@ -87,6 +96,12 @@ const elapsed = (
   return Math.max(0, end - Date.parse(startedAt));
 };
 
+const lastAttempt = (context: TargetContext): Pick<TargetView, 'startedAt' | 'agent' | 'containment'> => ({
+  startedAt: context.startedAt ?? null,
+  agent: context.agent ?? null,
+  containment: context.containment ?? null,
+});
+
 const targetView = (target: Target, options: ViewOptions): TargetView => {
   const { value, context } = targetState(options.run, target.name);
   const identity =
@@ -99,11 +114,11 @@ const targetView = (target: Target, options: ViewOptions): TargetView => {
     attempt: context.attempt,
     round: context.round,
     reason: (value === 'failed' ? context.failure?.message : context.reason) ?? null,
-    startedAt: context.startedAt ?? null,
+    ...lastAttempt(context),
     elapsedMs: elapsed(context.startedAt, context.endedAt, value, options.now),
     child: identity === undefined ? null : { pid: identity.pid, startTime: identity.startTime },
     summary: context.summary ?? [],
-    usage: context.usage ?? { inputTokens: null, outputTokens: null, costUsd: null },
+    usage: { ...UNKNOWN_USAGE, ...(context.spent ?? context.usage) },
   };
 };
 
@@ -132,7 +147,7 @@ export const statusView = (options: ViewOptions): StatusView => {
   const { pipeline, run } = options;
   const summary = summaryOf(pipeline, run, trackerOf(run));
   const receipts = [...run.targets.values()].map(({ context }) => context.receipt?.tree);
-  const { inputTokens, outputTokens } = run.usage;
+  const usage = { ...UNKNOWN_USAGE, ...run.usage };
   const bootTokens = estimateTokens(options.bootBytes);
   return {
     ticket: run.ticket,
@@ -147,11 +162,19 @@ export const statusView = (options: ViewOptions): StatusView => {
     context: {
       depth0Tokens: bootTokens + estimateTokens(summaryBytes(run)),
       bootTokens,
-      workerTokens:
-        inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0),
+      workerTokens: tokensOf(usage),
       forks: run.forks,
     },
+    usage,
   };
+};
+
+/** In and out, cached ones too; `null` when nothing is known. */
+export const tokensOf = (usage: Usage): number | null => {
+  const known = [usage.inputTokens, usage.cacheReadTokens, usage.cacheWriteTokens, usage.outputTokens].filter(
+    (count) => typeof count === 'number',
+  );
+  return known.length === 0 ? null : known.reduce((sum, count) => sum + count, 0);
 };
 
 /** What the orchestrator keeps of its children: their summaries, and nothing else. */

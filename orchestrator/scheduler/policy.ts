@@ -4,8 +4,13 @@ import type { FailureKind } from '../model/failure.js';
 /** One policy an end. */
 export type Policy =
   | { readonly kind: 'succeeded' }
-  /** Try again while attempts are left. */
-  | { readonly kind: 'retry'; readonly failure: FailureKind; readonly message: string }
+  /** Try again while attempts are left; with `passing` after a pause, since the fault is not the attempt's. */
+  | {
+      readonly kind: 'retry';
+      readonly failure: FailureKind;
+      readonly message: string;
+      readonly passing?: true;
+    }
   /** Trying again cannot help. */
   | { readonly kind: 'fail'; readonly failure: FailureKind; readonly message: string; readonly next: string }
   /** Not a failure: it goes on when it may. */
@@ -16,6 +21,13 @@ export type Policy =
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
 const retry = (message: string): Policy => ({ kind: 'retry', failure: 'worker-failed', message });
+
+const later = (message: string): Policy => ({
+  kind: 'retry',
+  failure: 'worker-failed',
+  message,
+  passing: true,
+});
 
 const failing = (message: string, next: string): Policy => ({
   kind: 'fail',
@@ -30,6 +42,7 @@ type PolicyTable = {
 
 const POLICIES: PolicyTable = {
   exited: ({ code }) => (code === 0 ? { kind: 'succeeded' } : retry(`exit status ${code}`)),
+  finished: () => ({ kind: 'succeeded' }),
   signalled: ({ signal }) => retry(`ended by signal ${signal}`),
   'idle-timeout': ({ idleMs }) => retry(`no output for ${seconds(idleMs)}, so it was ended`),
   timeout: ({ timeoutMs }) => retry(`not finished after ${seconds(timeoutMs)}, so it was ended`),
@@ -40,14 +53,34 @@ const POLICIES: PolicyTable = {
       `could not be started: ${detail}`,
       'mend the command in targets.yaml, then `orchestrate run` again',
     ),
-  'usage-limit': ({ resetAt }) => ({
+  'usage-limit': ({ detail, resetAt }) => ({
     kind: 'pause',
     until: resetAt ?? null,
-    message: "the provider's usage limit is reached",
+    message: `the provider's usage limit is reached: ${detail}`,
   }),
   auth: ({ detail }) =>
     failing(`not logged in: ${detail}`, "log in with the agent's own command, then `orchestrate run` again"),
-  overloaded: ({ detail }) => retry(`the provider is overloaded: ${detail}`),
+  overloaded: ({ detail }) => later(`the provider is overloaded: ${detail}`),
+  network: ({ detail }) => later(`the provider cannot be reached: ${detail}`),
+  'context-overflow': ({ detail }) =>
+    failing(
+      `the prompt or the session is longer than the model's window: ${detail}`,
+      'split the ticket or its plan, or name a model with a larger window',
+    ),
+  'max-turns': ({ detail }) => retry(`it used up its turns: ${detail}`),
+  'max-budget': ({ detail }) =>
+    failing(
+      `it used up its own budget: ${detail}`,
+      'raise the limit in `args:` of the worker, then run again',
+    ),
+  'permission-denied': ({ detail }) =>
+    failing(
+      `it was denied what it needs: ${detail}`,
+      "look at the worker's `access`, `sandbox` and `args`, then run again",
+    ),
+  refusal: ({ detail }) => retry(`the model refused: ${detail}`),
+  truncated: ({ detail }) => retry(`its answer was cut off: ${detail}`),
+  'agent-failed': ({ detail }) => retry(`the agent failed: ${detail}`),
   contract: ({ problems }) => retry(`what it returned is not valid: ${problems.join('; ')}`),
   empty: () => retry('exit status 0, but it produced nothing'),
 };

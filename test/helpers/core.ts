@@ -55,6 +55,8 @@ export const pipelineOf = (targets: readonly Target[], more: Partial<Pipeline> =
     rounds: 5,
     pillars: ['correctness', 'tests'],
     env: [],
+    sandbox: { mode: 'off', network: true, read: [], write: [] },
+    ignored: [],
   },
   workers: {},
   targets: targets.map((each, number) => ({ ...each, number })),

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Verdict } from '../../orchestrator/model/child.js';
+import { addUsage, UNKNOWN_USAGE, type Verdict } from '../../orchestrator/model/child.js';
 import type { JournalLine, RunEvent } from '../../orchestrator/model/event.js';
 import {
-  addUsage,
   applyLine,
   emptyRun,
   factOf,
@@ -159,20 +158,20 @@ describe('target.invalidated', () => {
 });
 
 test('usage adds up; what is unknown stays unknown and does not count as nothing', () => {
-  const none = { inputTokens: null, outputTokens: null, costUsd: null };
+  const none = UNKNOWN_USAGE;
   expect(addUsage(none, none)).toEqual(none);
   expect(addUsage(none, { ...none, inputTokens: 3 })).toEqual({ ...none, inputTokens: 3 });
   expect(addUsage({ ...none, inputTokens: 3 }, none)).toEqual({ ...none, inputTokens: 3 });
   expect(
     addUsage(
-      { inputTokens: 0, outputTokens: 1, costUsd: 0.5 },
-      { inputTokens: 2, outputTokens: 2, costUsd: 0.25 },
+      { inputTokens: 0, outputTokens: 1, costUsd: 0.5, cacheReadTokens: 7 },
+      { inputTokens: 2, outputTokens: 2, costUsd: 0.25, cacheReadTokens: 1, cacheWriteTokens: 0 },
     ),
-  ).toEqual({ inputTokens: 2, outputTokens: 3, costUsd: 0.75 });
+  ).toEqual({ inputTokens: 2, outputTokens: 3, costUsd: 0.75, cacheReadTokens: 8, cacheWriteTokens: 0 });
   expect(
     replay(started('a'), ended('a'), failed('a', { retry: true }), started('a', { attempt: 2 }), ended('a'))
       .usage,
-  ).toEqual({ inputTokens: 20, outputTokens: 10, costUsd: null });
+  ).toMatchObject({ inputTokens: 20, outputTokens: 10, costUsd: null });
 });
 
 test('forks are children, not work in process', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { UNKNOWN_USAGE } from '../../orchestrator/model/child.js';
 import type { RunEvent } from '../../orchestrator/model/event.js';
 import { applyLine, emptyRun } from '../../orchestrator/machine/run-state.js';
 import { approveCommand } from '../../orchestrator/record/next.js';
@@ -60,9 +61,12 @@ test('a run that has done nothing yet has every key, and null for what is not kn
       elapsedMs: null,
       child: null,
       summary: [],
-      usage: { inputTokens: null, outputTokens: null, costUsd: null },
+      usage: UNKNOWN_USAGE,
+      agent: null,
+      containment: null,
     })),
     context: { depth0Tokens: 100, bootTokens: 100, workerTokens: null, forks: 0 },
+    usage: UNKNOWN_USAGE,
   });
 });
 

@@ -1,0 +1,73 @@
+/** The real agents, at the versions of `.ci/agents.mjs`, with a model that is a script. */
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+// @ts-expect-error: a script of the build, without types
+import { agentFolder, isInstalled } from '../../.ci/agents.mjs';
+import type { AgentName } from '../../orchestrator/model/pipeline.js';
+import { startFakeLlm, type FakeLlm, type Rule } from './llm-server.mjs';
+import type { Rig } from './rig.js';
+
+/** In a run that installed them a missing one is a failure, not a reason to skip. */
+export const isHere = (name: AgentName): boolean =>
+  (isInstalled as (name: string) => boolean)(name) || process.env['ORCHESTRATE_TEST_AGENTS_REQUIRED'] === '1';
+
+export interface World {
+  readonly llm: FakeLlm;
+  /** What `rig.run` needs in its environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `args:` of a worker, as YAML. */
+  readonly args: (name: AgentName) => string;
+}
+
+const KEY = 'sk-fake-0123456789';
+
+/** A model server of this test, the programs on the PATH of the rig, and everybody logged in to it. */
+export const agentWorld = async (
+  rig: Rig,
+  names: readonly AgentName[],
+  rules: readonly Rule[],
+): Promise<World> => {
+  const llm = await startFakeLlm({ rules });
+  onTestFinished(llm.close);
+  for (const name of names) {
+    const program = join((agentFolder as (of: string) => string)(name), 'node_modules', '.bin', name);
+    if (!existsSync(program)) throw new Error(`${name} is not installed: node .ci/agents.mjs --all`);
+    symlinkSync(program, join(rig.dir, 'bin', name));
+  }
+  const pi = join(rig.home, '.pi', 'agent');
+  mkdirSync(pi, { recursive: true });
+  const model = {
+    id: 'm1',
+    contextWindow: 200_000,
+    maxTokens: 8_000,
+    cost: { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 },
+  };
+  const provider = { baseUrl: `${llm.url}/v1`, api: 'openai-completions', apiKey: KEY, models: [model] };
+  writeFileSync(join(pi, 'models.json'), JSON.stringify({ providers: { fake: provider } }));
+  writeFileSync(join(pi, 'auth.json'), JSON.stringify({ fake: { type: 'api_key', key: KEY } }));
+  return {
+    llm,
+    env: {
+      ANTHROPIC_BASE_URL: llm.url,
+      ANTHROPIC_API_KEY: KEY,
+      CODEX_API_KEY: KEY,
+      GOOGLE_GEMINI_BASE_URL: llm.url,
+      GEMINI_API_KEY: KEY,
+      OPENAI_BASE_URL: `${llm.url}/v1`,
+      OPENAI_API_KEY: KEY,
+    },
+    args: (name) => JSON.stringify(ARGUMENTS[name]?.(llm.url) ?? []),
+  };
+};
+
+/** How each is told of an endpoint that is not its maker's, where no variable says so. */
+const ARGUMENTS: Partial<Record<AgentName, (url: string) => readonly string[]>> = {
+  codex: (url) => [
+    '-c',
+    `model_providers.fake={name="fake",base_url="${url}/v1",env_key="CODEX_API_KEY",wire_api="responses",request_max_retries=0,stream_max_retries=0}`,
+    '-c',
+    'model_provider="fake"',
+  ],
+  pi: () => ['--provider', 'fake'],
+};
