@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { builder, initWithAgents } from '../helpers/fake-agents.js';
 import { contents, createRig, makeGate, until, type Ended, type Rig } from '../helpers/rig.js';
+import { savedStates } from '../helpers/saved-states.js';
 import { verify } from '../helpers/verification.js';
 
 const RUN = '.orchestrate/320';
@@ -30,6 +31,17 @@ const ran = async (rig: Rig, ...args: string[]): Promise<void> => {
   const ended = await rig.run(['run', ...args]);
   expect(ended).toMatchObject({ code: 0 });
 };
+
+/** With the default agents. */
+const ticket = savedStates({
+  made: async (rig) => {
+    initWithAgents(rig);
+    await ran(rig, '320', '--until', 'implementation-diff');
+  },
+  committed: (rig) => ran(rig, '320', '--until', 'commit'),
+  pushed: (rig) => ran(rig, '320', '--until', 'push'),
+  done: (rig) => ran(rig, '320'),
+});
 
 const origin = (rig: Rig): string => join(rig.dir, 'origin.git');
 
@@ -121,9 +133,7 @@ describe('clean of shipped work', () => {
   });
 
   test('--json says what was removed', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320');
+    const rig = await ticket('done');
     const size = Object.values(contents(treeOf(rig)))
       .filter((text) => text !== 'folder')
       .reduce((sum, text) => sum + Buffer.from(text, 'base64').length, 0);
@@ -143,9 +153,7 @@ describe('clean of shipped work', () => {
   });
 
   test('goes by ancestry: a branch that others pushed on, a merge into the base, a branch that was deleted after it', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320', '--until', 'push');
+    const rig = await ticket('pushed');
     await ran(rig, '321', '--until', 'push');
     const colleague = join(rig.dir, 'colleague');
     rig.gitIn(rig.dir, 'clone', '-q', origin(rig), colleague);
@@ -174,9 +182,7 @@ describe('clean of shipped work', () => {
   });
 
   test('knows work that landed as a merge of ours, its branch deleted everywhere', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320', '--until', 'push');
+    const rig = await ticket('pushed');
     rig.git('commit', '-q', '--allow-empty', '-m', 'Meanwhile');
     rig.git('push', '-q', 'origin', 'main');
     await ran(rig, '320');
@@ -204,17 +210,17 @@ describe('clean of shipped work', () => {
 
 describe('clean is refused, and nothing is removed,', () => {
   test('while work is uncommitted, unpushed, changed, or pushed to nowhere that can be seen', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320', '--until', 'implementation-diff');
-    await expectRefused(rig, 1, /the tree holds changes that are in no commit of ours: `a\.txt`/);
-    await ran(rig, '320', '--until', 'commit');
     await expectRefused(
-      rig,
+      await ticket('made'),
+      1,
+      /the tree holds changes that are in no commit of ours: `a\.txt`/,
+    );
+    await expectRefused(
+      await ticket('committed'),
       1,
       /commit [0-9a-f]{12} is neither pushed nor landed: on the remote it is not in `orchestrate\/320` nor in `main`/,
     );
-    await ran(rig, '320', '--until', 'push');
+    const rig = await ticket('pushed');
 
     const edited = join(treeOf(rig), 'a.txt');
     const text = readFileSync(edited);
@@ -258,9 +264,7 @@ describe('clean is refused, and nothing is removed,', () => {
   });
 
   test('when the record was tampered with (4)', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320');
+    const rig = await ticket('done');
     rmSync(join(rig.repo, RUN, 'state/10_ticket.md'));
     await expectRefused(rig, 4, /`10_ticket\.md` is missing/);
     expect(rig.has(`${RUN}/state/10_ticket.md`)).toBe(false);
@@ -269,9 +273,7 @@ describe('clean is refused, and nothing is removed,', () => {
 
 describe('clean', () => {
   test('of an abandoned ticket asks nothing: the person gave it up', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320', '--until', 'commit');
+    const rig = await ticket('committed');
     writeFileSync(join(treeOf(rig), 'a.txt'), 'more\n');
     expect((await rig.run(['abandon', '320'])).code).toBe(0);
     renameSync(origin(rig), join(rig.dir, 'gone.git'));
@@ -285,17 +287,13 @@ describe('clean', () => {
   });
 
   test('one target that was given up does not give up the work', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320', '--until', 'commit');
+    const rig = await ticket('committed');
     expect((await rig.run(['abandon', '320', '--target', 'push'])).code).toBe(0);
     await expectRefused(rig, 1, /neither pushed nor landed/);
   });
 
   test('of a tree that is gone already is fine, also when nothing was pushed', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320', '--until', 'commit');
+    const rig = await ticket('committed');
     rmSync(treeOf(rig), { recursive: true });
     expect(await clean(rig)).toMatchObject({
       code: 0,
@@ -337,9 +335,7 @@ describe('clean', () => {
   });
 
   test('takes away what a crash left half made or half removed, and leaves trees that were moved aside', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
-    await ran(rig, '320');
+    const rig = await ticket('done');
     const trees = folderOf(rig, 'trees');
     for (const name of ['.partial-4-320', '.removed-4-1-320', '.partial-4-321', '320.old-1', '320-a'])
       mkdirSync(join(trees, name));
@@ -358,10 +354,8 @@ describe('clean', () => {
   });
 
   test('does not touch a ticket whose name begins like this one', async () => {
-    const rig = createRig();
-    initWithAgents(rig);
+    const rig = await ticket('done');
     rig.write({ 'tickets/320-a.md': rig.read('tickets/320.md') });
-    await ran(rig, '320');
     await ran(rig, '320-a', '--until', 'adversarial-review');
     const theirs = (): readonly unknown[] => [
       contents(treeOf(rig, '320-a')),

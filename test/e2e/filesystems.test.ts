@@ -4,13 +4,16 @@ import { expect, onTestFinished, test } from 'vitest';
 import { outcomeOf, quickEnv, quickTicket } from '../helpers/quick-ticket.js';
 import { createRig } from '../helpers/rig.js';
 
-const OTHER = '/dev/shm';
+/** Where the tests' own temporary files are not. */
+const otherThan = (path: string): string | undefined =>
+  ['/dev/shm', '/tmp', '/var/tmp'].find(
+    (folder) => existsSync(folder) && statSync(folder).dev !== statSync(path).dev,
+  );
 
 test('trees, checkouts and the key may lie on another file system than the state', async (context) => {
   const rig = createRig();
-  if (!existsSync(OTHER) || statSync(OTHER).dev === statSync(rig.dir).dev)
-    context.skip(`no other file system at ${OTHER}`);
-  const home = mkdtempSync(join(OTHER, 'orchestrate-'));
+  const other = otherThan(rig.dir) ?? context.skip('no other file system here');
+  const home = mkdtempSync(join(other, 'orchestrate-'));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   quickTicket(rig);
   const env = { ...quickEnv(rig), ORCHESTRATE_HOME: home };

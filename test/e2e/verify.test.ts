@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileS
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { builder, initWithAgents } from '../helpers/fake-agents.js';
+import { noneUsed, runThrough, runTo } from '../helpers/places.js';
 import { contents, createRig, makeGate, until } from '../helpers/rig.js';
 import {
   commitOf,
@@ -154,31 +155,32 @@ describe('verify', () => {
   });
 
   test('accepts what a kill leaves, wherever it falls', { timeout: 120_000 }, async () => {
-    const traced = createRig();
-    initWithAgents(traced);
-    const trace = join(traced.dir, 'crossings');
-    expect((await traced.run(['run', '320'], { env: { ORCHESTRATE_TEST_CROSSINGS: trace } })).code).toBe(0);
-    const crossings = readFileSync(trace, 'utf8').trimEnd().split('\n');
-    const wanted = [
+    const calm = createRig();
+    initWithAgents(calm);
+    const used = noneUsed(calm);
+    const { code, passed } = await runTo(calm, { ticket: '320', used, only: {} }, ['run', '320']);
+    expect(code).toBe(0);
+    const places = [
       /linked 20_plan/,
       /append document/,
-      /^append work\.sealed/,
+      /append work\.sealed/,
       /renamed plan\.md/,
-      /^write post-mortem/,
-      /^git commit made/,
-      /^git push done/,
+      /write post-mortem/,
+      /git commit made/,
+      /git push done/,
       /synced target\.done/,
-    ];
-    for (const pattern of wanted) {
-      const at = crossings.findLastIndex((name) => pattern.test(name)) + 1;
-      expect({ pattern, at }).not.toEqual({ pattern, at: 0 });
-      const rig = createRig();
-      initWithAgents(rig);
-      expect((await rig.run(['run', '320'], { env: { ORCHESTRATE_TEST_CROSSING: String(at) } })).signal).toBe(
-        'SIGKILL',
-      );
-      expect({ pattern, ...(await verify(rig)) }).toMatchObject({ pattern, code: 0, failed: [] });
-    }
+    ].map((pattern) => passed.findLast((place) => pattern.test(place)) ?? String(pattern));
+    const only = Object.fromEntries(places.map((place) => [place, 'SIGKILL']));
+    const rig = createRig();
+    initWithAgents(rig);
+    const links = await runThrough(async () => {
+      const link = await runTo(rig, { ticket: '320', used, only }, ['run', '320']);
+      expect({ at: link.at, ...(await verify(rig)) }).toMatchObject({ at: link.at, code: 0, failed: [] });
+      return link;
+    });
+    const killedAt = links.flatMap(({ at }) => at ?? []);
+    expect(killedAt.toSorted()).toEqual(places.toSorted());
+    expect(links.at(-1)?.code).toBe(0);
   });
 
   test(

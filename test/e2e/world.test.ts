@@ -2,22 +2,34 @@ import { realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { outcomeOf, quickEnv, quickTicket } from '../helpers/quick-ticket.js';
-import { createRig, type Rig } from '../helpers/rig.js';
+import type { Rig } from '../helpers/rig.js';
+import { savedStates } from '../helpers/saved-states.js';
 
 const run = (rig: Rig, ...args: string[]) =>
   rig.run(['run', '--ticket', '1', ...args], { env: quickEnv(rig) });
 
+const upTo =
+  (target: string) =>
+  async (rig: Rig): Promise<void> => {
+    const ended = await run(rig, '--until', target);
+    expect(ended.code, ended.stderr).toBe(0);
+  };
+
+const ticket = savedStates({
+  new: async (rig) => quickTicket(rig),
+  planned: upTo('approved-plan'),
+  made: upTo('implementation-diff'),
+  committed: upTo('commit'),
+});
+
 /** A ticket whose commit is made and not pushed. */
-const committed = async (rig: Rig): Promise<string> => {
-  quickTicket(rig);
-  const ended = await run(rig, '--until', 'commit');
-  expect(ended.code, ended.stderr).toBe(0);
-  return rig.git('rev-parse', 'orchestrate/1');
+const committed = async (): Promise<{ readonly rig: Rig; readonly ours: string }> => {
+  const rig = await ticket('committed');
+  return { rig, ours: rig.git('rev-parse', 'orchestrate/1') };
 };
 
 test('a branch that somebody moved stops the run with 4 before anything is pushed; put back as the message says, it goes on', async () => {
-  const rig = createRig();
-  const ours = await committed(rig);
+  const { rig, ours } = await committed();
   rig.git('branch', '-f', 'orchestrate/1', 'main');
   const refused = await run(rig);
   expect(refused).toMatchObject({ code: 4, stdout: '' });
@@ -30,8 +42,7 @@ test('a branch that somebody moved stops the run with 4 before anything is pushe
 });
 
 test('a branch that is gone stops the run with 4 and names our commit', async () => {
-  const rig = createRig();
-  const ours = await committed(rig);
+  const { rig, ours } = await committed();
   rig.git('branch', '-D', 'orchestrate/1');
   const refused = await run(rig);
   expect(refused.code).toBe(4);
@@ -39,9 +50,7 @@ test('a branch that is gone stops the run with 4 and names our commit', async ()
 });
 
 test('a tree that is gone stops the run with 4 and names the rebuild that makes a new one, which works', async () => {
-  const rig = createRig();
-  quickTicket(rig);
-  expect((await run(rig, '--until', 'implementation-diff')).code).toBe(0);
+  const rig = await ticket('made');
   rmSync(realpathSync(join(rig.repo, '.orchestrate/1/tree')), { recursive: true });
   const refused = await run(rig);
   expect(refused).toMatchObject({ code: 4, stdout: '' });
@@ -53,18 +62,14 @@ test('a tree that is gone stops the run with 4 and names the rebuild that makes 
 });
 
 test('what is resumed says what it takes over', async () => {
-  const rig = createRig();
-  quickTicket(rig);
-  await run(rig, '--until', 'approved-plan');
+  const rig = await ticket('planned');
   expect((await run(rig)).stdout).toMatch(
     /^resuming at journal line \d+: 3 of 9 targets are done and reused\n/,
   );
 });
 
 test('a ticket file that changed later is reported and held: 10 is written once', async () => {
-  const rig = createRig();
-  quickTicket(rig);
-  await run(rig, '--until', 'approved-plan');
+  const rig = await ticket('planned');
   rig.write({ 'tickets/1.md': `${rig.read('tickets/1.md')}And one thing more.\n` });
   const explained = await rig.run(['explain', '--ticket', '1', 'ticket']);
   expect(explained.stdout).toMatch(/^1 +ticket +held +input tickets\/1\.md changed\n$/);

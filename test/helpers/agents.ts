@@ -10,7 +10,7 @@ import type { Rig } from './rig.js';
 
 /** In a run that installed them a missing one is a failure, not a reason to skip. */
 export const isHere = (name: AgentName): boolean =>
-  (isInstalled as (name: string) => boolean)(name) || process.env['ORCHESTRATE_TEST_AGENTS_REQUIRED'] === '1';
+  (isInstalled as (name: string) => boolean)(name) || process.env['ORCHESTRATE_TEST_REQUIRED'] === '1';
 
 export interface World {
   readonly llm: FakeLlm;

@@ -18,6 +18,20 @@ export const builder = (work = 'echo more >> a.txt'): string => agent(`${work}\n
 const scribe = (): string =>
   agent(`mkdir "$ORCHESTRATE_OUT/notes"; printf '# A scar\\n' > "$ORCHESTRATE_OUT/notes/scar.md"\n${RETURN}`);
 
+/** Approves as the critic below does, without the tenth of a second that Node takes to start. */
+const APPROVING_CRITIC = `#!/bin/sh
+answer=$(awk '
+  $0 == "# Assignment" { nonce = pages = pillars = "" }
+  /^nonce: / && nonce == "" { nonce = $2 }
+  /^page: / { pages = pages (pages == "" ? "" : ",") "\\"" $2 "\\"" }
+  /^pillar: / { pillars = pillars (pillars == "" ? "" : ",") "\\"" substr($0, 9) "\\":\\"none\\"" }
+  END {
+    printf "{\\"status\\":\\"done\\",\\"summary\\":[\\"judged\\"],\\"verdict\\":{\\"verdict\\":\\"APPROVED\\",\\"nonce\\":\\"%s\\",", nonce
+    printf "\\"blockers\\":[],\\"dismissed\\":[],\\"deadEnds\\":[],\\"pillars\\":{%s},\\"pages\\":[%s]}}\\n", pillars, pages
+  }')
+if [ "$ORCHESTRATE_RETURN" = - ]; then printf '%s\\n' "$answer"; else printf '%s\\n' "$answer" > "$ORCHESTRATE_RETURN"; fi
+`;
+
 /** @param change JavaScript that may alter `verdict` and `returned` before they are written */
 export const critic = (change = ''): string => `#!/usr/bin/env node
 const fs = require('node:fs');
@@ -31,7 +45,9 @@ const verdict = {
 };
 const returned = { status: 'done', summary: ['judged'], verdict };
 ${change}
-fs.writeFileSync(process.env.ORCHESTRATE_RETURN, JSON.stringify(returned));
+const text = JSON.stringify(returned) + '\\n';
+if (process.env.ORCHESTRATE_RETURN === '-') process.stdout.write(text);
+else fs.writeFileSync(process.env.ORCHESTRATE_RETURN, text);
 `;
 
 /** JavaScript for \`critic\`: what turns the approval into a rejection. */
@@ -45,6 +61,8 @@ interface Team {
   readonly critic?: string;
   /** Further lines of targets.yaml, at the top level. */
   readonly settings?: string;
+  /** Rule of the pipeline; `off` unless given, since most fakes write where a test looks. */
+  readonly sandbox?: string;
   /** Further lines below \`targets:\`. */
   readonly targets?: string;
 }
@@ -53,7 +71,7 @@ interface Team {
 export const initWithAgents = (rig: Rig, team: Team = {}): void => {
   rig.program('planner', team.planner ?? planner());
   rig.program('builder', team.builder ?? builder());
-  rig.program('critic', team.critic ?? critic());
+  rig.program('critic', team.critic ?? APPROVING_CRITIC);
   rig.program('scribe', scribe());
   initRepository(rig, {
     'a.txt': 'one\n',
@@ -61,6 +79,7 @@ export const initWithAgents = (rig: Rig, team: Team = {}): void => {
     'tickets/321.md': TICKET,
     'targets.yaml': `name: own
 extends: builtin
+sandbox: ${team.sandbox ?? 'off'}
 ${team.settings ?? ''}
 workers:
   archaeologist: { adapter: command, command: [planner] }

@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   chmodSync,
   constants,
   cpSync,
@@ -6,7 +7,6 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
-  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -46,13 +46,15 @@ const makeTemplate = (rig: Rig, agent: string, targets: string): string => {
   const dir = mkdtempSync(join(tmpdir(), 'orchestrate-quick-'));
   const git = (...args: string[]): string => rig.gitIn(dir, ...args);
   const worker = `{ adapter: command, command: [${agent}] }`;
-  git('init', '-q', '-b', 'main');
+  // Samples of hooks would be half of what is copied.
+  git('init', '-q', '--template=', '-b', 'main');
   writeFiles(dir, {
     'README.md': '# Answers\n',
     'tickets/1.md':
       '---\ntitle: The answer\nacceptance: [it is 42]\n---\nWrite the answer into src/answer.txt.\n',
     'targets.yaml': `name: quick
 extends: builtin
+sandbox: off
 env: [AGENT_LOG, GATED, GATE, WRONG_ROUNDS]
 workers:
   archaeologist: ${worker}
@@ -68,13 +70,15 @@ ${targets}`,
   });
   git('add', '-A');
   git('-c', 'commit.gpgSign=false', 'commit', '-qm', 'Start');
-  git('init', '-q', '--bare', '.git/origin.git');
+  git('init', '-q', '--template=', '--bare', '.git/origin.git');
   // Relative, as the template is copied.
   git('remote', 'add', 'origin', './.git/origin.git');
   git('push', '-q', '-u', 'origin', 'main');
-  const hook = join(dir, '.git/origin.git/hooks/post-receive');
-  writeFileSync(hook, '#!/bin/sh\ncat >>../../../pushes.log\n');
-  chmodSync(hook, 0o755);
+  writeFiles(join(dir, '.git/origin.git'), {
+    'hooks/post-receive': '#!/bin/sh\nwhile read -r line; do echo "$line"; done >>../../../pushes.log\n',
+  });
+  chmodSync(join(dir, '.git/origin.git/hooks/post-receive'), 0o755);
+  appendFileSync(join(dir, '.git/origin.git/config'), '[receive]\n\tautogc = false\n');
   return dir;
 };
 
@@ -91,12 +95,21 @@ const linesOf = (path: string): string[] =>
         .filter((line) => line !== '')
     : [];
 
+const isCritic = (start: string): boolean => start.startsWith('adversarial-review ');
+
+/**
+ * Each start that there must be exactly once, whatever was killed. A critic is asked again when the orchestrator that listened to it is
+ * gone: of its starts one a round is kept.
+ */
+export const startsWithoutRepeatedCritics = (starts: readonly string[]): readonly string[] =>
+  [...starts.filter((start) => !isCritic(start)), ...new Set(starts.filter(isCritic))].toSorted();
+
 /** What the world saw of a ticket: which agents ran, which refs were pushed, and what was landed. */
 export const outcomeOf = (rig: Rig) => {
   const log = (format: string): string =>
     rig.git('--git-dir=.git/origin.git', 'log', `--format=${format}`, 'main');
   return {
-    agents: linesOf(join(rig.dir, 'agents.log')).toSorted(),
+    agents: startsWithoutRepeatedCritics(agentStarts(rig)),
     pushed: linesOf(join(rig.dir, 'pushes.log')).map((line) => line.split(' ')[2]),
     tree: log('%T').split('\n')[0],
     subjects: log('%s').split('\n'),

@@ -1,11 +1,12 @@
 /** What `verify` says of a rig's ticket, and records that were forged by somebody who has the key. */
-import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { composeJournal } from '../../orchestrator/state/journal.js';
 import type { JournalLine, RunEvent } from '../../orchestrator/model/event.js';
 import { expect } from 'vitest';
 import { builder, critic, initWithAgents, REJECT } from './fake-agents.js';
-import { createRig, type Rig, type RunOptions } from './rig.js';
+import type { Rig, RunOptions } from './rig.js';
+import { copyFolder, savedStates } from './saved-states.js';
 
 export interface Row {
   readonly name: string;
@@ -40,13 +41,12 @@ export const verify = async (rig: Rig, options: RunOptions = {}, ticket = '320')
 /** The run directory as it was is put back when `during` is over. */
 export const restoring = async (rig: Rig, during: () => Promise<void>): Promise<void> => {
   const [folder, copy] = [join(rig.repo, '.orchestrate'), join(rig.dir, 'kept')];
-  cpSync(folder, copy, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+  copyFolder(folder, copy);
   try {
     await during();
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    cpSync(copy, folder, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
-    rmSync(copy, { recursive: true, force: true });
+    renameSync(copy, folder);
   }
 };
 
@@ -81,18 +81,20 @@ export const RUN = '.orchestrate/320';
 
 export const inRun = (rig: Rig, path: string): string => join(rig.repo, RUN, path);
 
-/** Two rounds, a directive, a landed commit. */
-export const finishedTicket = async (): Promise<Rig> => {
-  const rig = createRig();
-  initWithAgents(rig, {
-    critic: critic(`if (process.env.ORCHESTRATE_ROUND === '1') { ${REJECT} }`),
-    builder: builder('echo "$ORCHESTRATE_ROUND" >> a.txt'),
-  });
-  expect((await rig.run(['run', '320', '--until', 'approved-plan'])).code).toBe(0);
-  expect((await rig.run(['tell', '320', 'mind the gap'])).code).toBe(0);
-  expect(await rig.run(['run', '320'])).toMatchObject({ code: 0, stderr: '' });
-  return rig;
-};
+const finished = savedStates({
+  ticket: async (rig) => {
+    initWithAgents(rig, {
+      critic: critic(`if (process.env.ORCHESTRATE_ROUND === '1') { ${REJECT} }`),
+      builder: builder('echo "$ORCHESTRATE_ROUND" >> a.txt'),
+    });
+    expect((await rig.run(['run', '320', '--until', 'approved-plan'])).code).toBe(0);
+    expect((await rig.run(['tell', '320', 'mind the gap'])).code).toBe(0);
+    expect(await rig.run(['run', '320'])).toMatchObject({ code: 0, stderr: '' });
+  },
+});
+
+/** Two rounds, a directive, a landed commit; made once for a file. */
+export const finishedTicket = (): Promise<Rig> => finished('ticket');
 
 export const storeObject = (rig: Rig, revision: string): { readonly id: string; readonly path: string } => {
   const id = rig.git('--git-dir=.orchestrate/store.git', 'rev-parse', revision);
