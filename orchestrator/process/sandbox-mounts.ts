@@ -99,9 +99,11 @@ export const isScratch = ({ entries }: MountPlan, real: string): boolean =>
 const isFolder = (path: string): boolean =>
   lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
-/** A device works only where the mount allows it. */
+/** A device works only where the mount allows it; what is shared memory holds files. */
+const isDevice = (path: string): boolean => path.startsWith('/dev/') && !isWithin(path, '/dev/shm');
+
 const bind = (path: string, flag: '--bind' | '--ro-bind'): readonly string[] => [
-  path.startsWith('/dev/') ? '--dev-bind' : flag,
+  isDevice(path) ? '--dev-bind' : flag,
   path,
   path,
 ];

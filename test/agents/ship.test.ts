@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { agentWorld, isHere } from '../helpers/agents.js';
 import type { Rule } from '../helpers/llm-server.mjs';
 import { createRig, prepareDemo, type Rig } from '../helpers/rig.js';
+import { found } from '../helpers/sandboxes.js';
 
 const TEST = `import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -112,7 +113,9 @@ const ship = async (rig: Rig, sandbox: string) => {
   return { world, ended };
 };
 
-test.skipIf(!(['claude', 'codex', 'pi'] as const).every(isHere)).each(['required', 'off'])(
+test
+  .skipIf(!(['claude', 'codex', 'pi'] as const).every(isHere))
+  .each(found.kind === 'bubblewrap' ? ['required', 'off'] : ['off'])(
   'claude, codex and pi ship a ticket of the sample repository with sandbox: %s',
   async (sandbox) => {
     const rig = createRig();

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync }
 import { cpus, loadavg, platform, release, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { agent } from './agent-case.mjs';
 import { CASES } from './cases.mjs';
 import { longJournal } from './journal-case.mjs';
 import { live, output } from './output-cases.mjs';
@@ -26,7 +27,13 @@ const { values: options } = parseArgs({
 });
 
 /** @type {ReadonlyMap<(bench: object) => object[] | Promise<object[]>, readonly string[]>} */
-const cases = new Map([...CASES, [longJournal, ['I8']], [output, ['P8', 'I6']], [live, ['P9']]]);
+const cases = new Map([
+  ...CASES,
+  [longJournal, ['I8']],
+  [output, ['P8', 'I6']],
+  [live, ['P9']],
+  [agent, ['I9']],
+]);
 const wanted = options.only.flatMap((ids) => ids.split(','));
 const known = [...cases.values()].flat();
 const unknown = wanted.filter((id) => !known.includes(id));

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { builder, critic, initWithAgents, planner, RETURN } from '../helpers/fake-agents.js';
 import { exists } from '../helpers/gate.js';
 import { CLI, createRig, type Rig } from '../helpers/rig.js';
+import { boxed as test } from '../helpers/sandboxes.js';
 
 const run = (rig: Rig, ...more: string[]) => rig.run(['run', '--ticket', '320', ...more]);
 
