@@ -4,7 +4,7 @@ import type { Invocation, WorkerRequest } from './worker.js';
 
 /** Below `paths.config`. */
 export const POLICY = 'policy.toml';
-export const SYSTEM_SETTINGS = 'system-settings.json';
+const SYSTEM_SETTINGS = 'system-settings.json';
 
 /** Without a kind of login in the settings it ends with exit status 41, even when there is a key. */
 const loginKind = (variables: ReadonlySet<string>): string => {

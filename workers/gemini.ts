@@ -111,8 +111,10 @@ const readLine = (text: string): readonly AgentEvent[] => {
   switch (line?.['type']) {
     case 'message': {
       const said = line['role'] === 'assistant' ? textAt(line, 'content') : undefined;
-      return said === undefined || said === '' ? [] : [{ kind: 'text', text: said }];
+      return said === undefined || said === '' ? [] : [{ kind: 'text', text: said, part: true }];
     }
+    case 'tool_use':
+      return [{ kind: 'call' }];
     case 'tool_result':
       return toolResult(line);
     case 'error':

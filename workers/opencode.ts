@@ -113,8 +113,9 @@ const readLine = (text: string): readonly AgentEvent[] => {
     case 'step_start':
       return [{ kind: 'turn' }];
     case 'text':
-      // Words that the program puts into the conversation itself.
-      return part['synthetic'] === true ? [] : [{ kind: 'text', text: textAt(part, 'text') ?? '' }];
+      // Put into the conversation by the program itself, so that the model goes on behind a summary.
+      if (part['synthetic'] === true) return [{ kind: 'turn' }];
+      return [{ kind: 'text', text: textAt(part, 'text') ?? '' }];
     case 'tool_use':
       return toolUse(part);
     case 'step_finish':

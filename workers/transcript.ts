@@ -66,9 +66,13 @@ export const addEvents = (transcript: Transcript, events: readonly AgentEvent[])
 const addEvent = (transcript: Transcript, event: AgentEvent): Transcript => {
   switch (event.kind) {
     case 'text':
+      if (event.part === true)
+        return { ...withoutPassing(transcript), text: `${transcript.text}${event.text}`.slice(0, MOST_TEXT) };
       return event.text.trim() === ''
         ? transcript
         : { ...withoutPassing(transcript), text: event.text.slice(0, MOST_TEXT) };
+    case 'call':
+      return { ...transcript, text: '' };
     case 'turn':
       return newTurn(transcript, event.id?.slice(0, MOST_ID));
     case 'usage':

@@ -118,8 +118,10 @@ export interface Login {
 
 /** What a line of an agent's output means to us. */
 export type AgentEvent =
-  /** The model said something; the last one before the end is the answer. */
-  | { readonly kind: 'text'; readonly text: string }
+  /** The model said something; the last one before the end is the answer. With `part` it goes on with what was said. */
+  | { readonly kind: 'text'; readonly text: string; readonly part?: true }
+  /** A tool was called: what was said so far is not the answer. */
+  | { readonly kind: 'call' }
   /** The model begins another turn. `id`: names the turn where several lines are of one; the same one again is no other. */
   | { readonly kind: 'turn'; readonly id?: string }
   /** `sum`: of one turn, to be added up; `total`: of the whole session, replacing what was known. */

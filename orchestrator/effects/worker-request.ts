@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Invocation, WorkerPaths } from '../../workers/worker.js';
 import type { ForkRequest } from '../model/child.js';
-import type { Target } from '../model/pipeline.js';
+import type { AgentName, Target, WorkerSpec } from '../model/pipeline.js';
 import { buildPrompt } from '../context/prompt.js';
 import { childEnvironment } from '../process/child-env.js';
 import { returnJsonSchema } from '../process/return-json-schema.js';
@@ -72,6 +72,9 @@ export const prepareFork = (run: TicketRun, target: Target, parts: ForkParts): P
   return { request, channel };
 };
 
+const keysFor = ({ adapter }: WorkerSpec): AgentName | 'any' =>
+  adapter === 'command' || adapter === 'scripted' || adapter === 'auto' ? 'any' : adapter;
+
 interface Asked {
   readonly parts: ForkParts;
   readonly paths: WorkerPaths;
@@ -82,7 +85,8 @@ interface Asked {
 const invocationOf = (run: TicketRun, target: Target, asked: Asked): Invocation => {
   const { parts, paths, schema, sandboxed } = asked;
   const { env: parent, pipeline } = run;
-  const variables = childEnvironment({ parent, allow: pipeline.settings.env, agentKeys: true, set: {} });
+  const keysOf = keysFor(parts.spec);
+  const variables = childEnvironment({ parent, allow: pipeline.settings.env, keysOf, set: {} });
   return parts.worker.invocation({
     spec: parts.spec,
     ticket: run.ticket,
@@ -119,7 +123,7 @@ const startOf = (
   const env = childEnvironment({
     parent: run.env,
     allow: run.pipeline.settings.env,
-    agentKeys: invocation.agentKeys,
+    ...(invocation.agentKeys ? { keysOf: keysFor(spec) } : {}),
     set: {
       ...invocation.env,
       ...spec.env,

@@ -35,14 +35,31 @@ test('only what is named passes', () => {
 });
 
 test('keys of agents are for agents', () => {
-  const env = childEnvironment({ parent: PARENT, allow: [], set: {}, agentKeys: true });
+  const env = childEnvironment({ parent: PARENT, allow: [], set: {}, keysOf: 'any' });
   expect(env).toMatchObject({ ANTHROPIC_API_KEY: 'key', CLAUDE_CODE_OAUTH_TOKEN: 'token' });
   expect(env).not.toHaveProperty('DATABASE_PASSWORD');
 });
 
+test('an agent gets the keys of its own provider, and none that could push', () => {
+  const parent = {
+    ANTHROPIC_API_KEY: 'a',
+    CODEX_API_KEY: 'c',
+    GEMINI_API_KEY: 'g',
+    COPILOT_MODEL: 'm',
+    GH_TOKEN: 't',
+  };
+  const keysOf = (name: 'claude' | 'codex' | 'gemini' | 'copilot' | 'pi') =>
+    Object.keys(childEnvironment({ parent, allow: [], set: {}, keysOf: name }));
+  expect(keysOf('claude')).toEqual(['ANTHROPIC_API_KEY']);
+  expect(keysOf('codex')).toEqual(['CODEX_API_KEY']);
+  expect(keysOf('gemini')).toEqual(['GEMINI_API_KEY']);
+  expect(keysOf('copilot')).toEqual(['COPILOT_MODEL']);
+  expect(keysOf('pi')).toEqual(['ANTHROPIC_API_KEY', 'CODEX_API_KEY', 'GEMINI_API_KEY', 'COPILOT_MODEL']);
+});
+
 test('variables of a session, of git and of an outer orchestrator do not pass even when they are asked for', () => {
   const names = ['CLAUDECODE', 'CLAUDE_CODE_ENTRYPOINT', 'GIT_DIR', 'GIT_INDEX_FILE', 'ORCHESTRATE_CHILD'];
-  const env = childEnvironment({ parent: PARENT, allow: names, set: {}, agentKeys: true });
+  const env = childEnvironment({ parent: PARENT, allow: names, set: {}, keysOf: 'any' });
   for (const name of names) expect(env).not.toHaveProperty(name);
 });
 
@@ -52,7 +69,7 @@ test('what is set wins, whatever it is called', () => {
 });
 
 test('the SSH agent of the person passes only when the pipeline names it', () => {
-  expect(childEnvironment({ parent: PARENT, allow: [], set: {}, agentKeys: true })).not.toHaveProperty(
+  expect(childEnvironment({ parent: PARENT, allow: [], set: {}, keysOf: 'any' })).not.toHaveProperty(
     'SSH_AUTH_SOCK',
   );
   expect(childEnvironment({ parent: PARENT, allow: ['SSH_AUTH_SOCK'], set: {} })).toMatchObject({

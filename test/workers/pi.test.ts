@@ -164,6 +164,13 @@ describe('what pi says', () => {
     expect(outcomeOfLines(pi, lines.slice(0, first + 1), 0, { now })).toMatchObject({ trouble, turns: 1 });
   });
 
+  test('an answer that reached the limit on tokens says so, with its use', () => {
+    expect(outcomeOfLines(pi, recorded(pi, 'truncated'), 0)).toMatchObject({
+      trouble: { kind: 'truncated', detail: 'the answer reached the limit on output tokens' },
+      usage: { inputTokens: 100, outputTokens: 20 },
+    });
+  });
+
   test('unknown use and an unknown price are nothing, not 0', () => {
     const answer = (usage: object) =>
       JSON.stringify({

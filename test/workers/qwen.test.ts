@@ -219,6 +219,7 @@ describe('what qwen says', () => {
     expect(eventsOf(qwen, [said(text, 5)])).toEqual([{ kind: 'turn' }, { kind: 'text', text }]);
     expect(kindOf(outcomeOfLines(qwen, [said(text, 5), failed], 1))).toBe('agent-failed');
     expect(kindOf(outcomeOfLines(qwen, [said(text, 0), failed], 1))).toBe('auth');
+    expect(kindOf(outcomeOfLines(qwen, [said('401 unauthorized', 0), failed], 1))).toBe('agent-failed');
   });
 
   test('no answer where the exit status, the last word or the output contradicts it', () => {

@@ -159,3 +159,13 @@ describe('what is counted', () => {
     expect(transcript.usage.inputTokens).toBe(50);
   });
 });
+
+test('an answer that comes in parts is put together, and what was said before a tool was called is no part of it', () => {
+  const transcript = addEvents(newTranscript(), [
+    { kind: 'text', text: 'I look. ', part: true },
+    { kind: 'call' },
+    { kind: 'text', text: '{"status":', part: true },
+    { kind: 'text', text: '"done"}', part: true },
+  ]);
+  expect(transcript.text).toBe('{"status":"done"}');
+});
