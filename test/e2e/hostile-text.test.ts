@@ -227,7 +227,7 @@ test('text that wants to be an instruction, a verdict, a document, a picture or 
   expectCommits(rig);
   await expectGraphs(rig);
   await expectCommands(rig);
-});
+}, 90_000);
 
 const expectCommands = async (rig: Rig): Promise<void> => {
   await rig.run(['tell', '320', '--', EVIL.replaceAll('\0', '')]);

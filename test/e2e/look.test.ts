@@ -95,12 +95,19 @@ test('status tells target by target what CLI.md promises; what no worker reporte
     phase: 'gated',
     attempt: 2,
     summary: ['judged'],
-    usage: { inputTokens: 1200, outputTokens: 34, costUsd: 0.5 },
+    // Of both attempts.
+    usage: { inputTokens: 2_400, outputTokens: 68, costUsd: 1 },
     child: null,
   });
   expect(view.targets[3]).toMatchObject({
     attempt: 2,
-    usage: { inputTokens: null, outputTokens: null, costUsd: null },
+    usage: {
+      inputTokens: null,
+      outputTokens: null,
+      costUsd: null,
+      cacheReadTokens: null,
+      cacheWriteTokens: null,
+    },
   });
   expect(view.targets[3]?.['elapsedMs']).toBeGreaterThan(0);
   expect(view.context).toMatchObject({ forks: 6, workerTokens: 2 * 1234 });

@@ -6,7 +6,7 @@ import { addEvents, newTranscript, outcomeOf, type Ending, type Outcome } from '
 import type { AgentEvent, Worker, WorkerRequest } from '../../workers/worker.js';
 
 /** The limits of the recorded transcripts reset two hours later, and on Friday. */
-export const RECORDED_AT = new Date('2026-11-30T16:30:00Z');
+const RECORDED_AT = new Date('2026-11-30T16:30:00Z');
 
 const agentOf = (worker: Worker) => {
   if (worker.agent === undefined) throw new Error(`${worker.name} is no agent`);

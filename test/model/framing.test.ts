@@ -151,6 +151,7 @@ describe('on a terminal', () => {
           epoch: 1,
           pipelineChanges: [{ path: two, from: null, to: null }],
           waitingFor: null,
+          usage: USAGE,
           targets: [
             {
               number: 0,
