@@ -6,6 +6,8 @@ const MAY_IMPORT = {
   workers: 'model',
   // A program of its own, which the orchestrator forks like any other.
   'workers/scripted': 'model',
+  // What `attack` puts in the place of every worker; it reads its assignment as the scripted one does.
+  'workers/hostile': 'model workers/scripted',
   state: 'model',
   git: 'model state',
   process: 'model workers state',
@@ -17,15 +19,18 @@ const MAY_IMPORT = {
   effects: 'model machine workers state git process gates context scheduler record builtins',
   builtins: 'model machine git state gates scheduler effects',
   demo: 'model git state process pipeline',
+  // Of the hostile program only the words that it is told.
+  attack: 'model git state process demo workers/hostile',
   commands:
-    'model machine pipeline workers state git process gates context scheduler record effects builtins demo',
+    'model machine pipeline workers state git process gates context scheduler record effects builtins demo attack',
   cli: 'model commands state',
   launcher: 'model state',
 };
 
 const PATH = {
-  workers: '^workers/(?!scripted/)',
+  workers: '^workers/(?!scripted/|hostile/)',
   'workers/scripted': '^workers/scripted/',
+  'workers/hostile': '^workers/hostile/',
 };
 const folder = (name) => PATH[name] ?? `^orchestrator/${name}/`;
 
@@ -79,14 +84,14 @@ export default {
     },
     only(
       'only-process-and-git-spawn',
-      [folder('process'), folder('git'), folder('workers/scripted')],
+      ['process', 'git', 'workers/scripted', 'workers/hostile'].map(folder),
       ['^(node:)?child_process$', 'node_modules/execa/'],
     ),
     only(
       'only-these-touch-the-disk',
       [
         ...['state', 'process', 'git', 'record', 'effects', 'builtins', 'demo', 'commands'].map(folder),
-        ...['workers/scripted', 'launcher'].map(folder),
+        ...['attack', 'workers/scripted', 'workers/hostile', 'launcher'].map(folder),
         '^orchestrator/pipeline/(load|files|cache)\\.ts$',
         // Standard output and error are descriptors.
         '^orchestrator/cli/process-io\\.ts$',

@@ -4,6 +4,7 @@
 // dist/main.cjs.map          read for --debug only
 // dist/vendor/NAME.cjs       heavy packages, wrapped likewise, loaded when they are needed
 // dist/scripted-worker.cjs   the embedded scripted worker, a program of its own
+// dist/hostile-worker.cjs    what `attack` puts in the place of every worker, likewise
 // dist/index.js              the library entry; dependencies stay outside
 // dist/orchestrate.cjs       the binary: help and version inside, loads main.cjs for everything else
 // dist/types/                declarations, with --types only: they cost seconds

@@ -42,6 +42,7 @@ export const ENTRIES = {
   help: { entry: 'orchestrator/cli/help.ts', format: 'cjs' },
   index: { entry: 'orchestrator/index.ts', format: 'esm', packages: 'external', optional: true },
   scripted: { entry: 'workers/scripted/main.ts', format: 'cjs', minify: true, optional: true },
+  hostile: { entry: 'workers/hostile/main.ts', format: 'cjs', minify: true, optional: true },
 };
 
 /**
@@ -68,6 +69,7 @@ export async function bundleAll(root, launcher) {
     ...scripts.map(({ file, text }) => [file, text]),
     ['main.cjs.map', shiftMap(textOf(results.main, '.map'))],
     ...(results.scripted ? [['scripted-worker.cjs', textOf(results.scripted, '.js')]] : []),
+    ...(results.hostile ? [['hostile-worker.cjs', textOf(results.hostile, '.js')]] : []),
     ...(results.index ? [['index.js', textOf(results.index, '.js')]] : []),
     ['orchestrate.cjs', textOf(bin, '.js')],
   ];

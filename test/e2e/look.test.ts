@@ -116,7 +116,7 @@ test('status tells target by target what CLI.md promises; what no worker reporte
 
   const text = (await rig.run(['status', '320'])).stdout;
   for (const name of NAMES) expect(text).toContain(name);
-  expect(text).toMatch(/adversarial-review +done, gates passed +attempt 2 .* 1234 tokens \$0\.50 +judged/);
+  expect(text).toMatch(/adversarial-review +done, gates passed +attempt 2 .* 2468 tokens \$1\.00 +judged/);
   expect((await rig.run(['status'])).stdout).toBe('320  done  9/9 targets  own\n');
 });
 
