@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import type { Invocation, WorkerPaths } from '../../workers/worker.js';
 import type { ForkRequest } from '../model/child.js';
 import type { AgentName, Target, WorkerSpec } from '../model/pipeline.js';
@@ -141,7 +141,7 @@ const startOf = (
     cwd: paths.tree,
     env,
     rule: spec.sandbox,
-    read: readable(run, told.frozen, paths),
+    read: [...readable(run, told.frozen, paths), ...namedFiles(env)],
     write: writable(target, paths, worker.agent === undefined ? undefined : invocation),
   });
   return { argv, env };
@@ -168,6 +168,18 @@ const writeConfig = ({ config, schema }: WorkerPaths, invocation: Invocation, te
     symlinkSync(from, join(config, path));
   }
 };
+
+/** Variables whose value is a file or a folder that an agent reads its settings from. */
+const FILE_VARIABLES = [
+  'OPENCODE_CONFIG',
+  'OPENCODE_CONFIG_DIR',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'NODE_EXTRA_CA_CERTS',
+];
+
+const namedFiles = (env: Readonly<Record<string, string>>): string[] =>
+  FILE_VARIABLES.flatMap((name) => env[name] ?? []).filter((path) => isAbsolute(path));
 
 /** What a sandboxed worker is shown, read-only. */
 const readable = (run: TicketRun, frozen: Frozen | undefined, paths: WorkerPaths): string[] => [

@@ -1,19 +1,29 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { AgentName } from '../../orchestrator/model/pipeline.js';
 import { agentWorld, isHere, type World } from '../helpers/agents.js';
 import { createRig, initRepository, type Event, type Rig } from '../helpers/rig.js';
 
-type Name = 'claude' | 'codex' | 'pi';
+type Name = AgentName;
 type Step = Readonly<Record<string, unknown>>;
 
 const RETURN = { status: 'no-change', summary: ['looked: größer als 3 €, 日本語, 𝄞'] };
+
+const AS_FILE: readonly Step[] = [
+  { write: { path: '{{^return: (.+)$}}', content: JSON.stringify(RETURN) } },
+  { text: 'Done.' },
+];
 
 /** The last steps of a worker that did its work. */
 const answered: Readonly<Record<Name, readonly Step[]>> = {
   claude: [{ tool: { name: 'StructuredOutput', input: RETURN } }],
   codex: [{ json: RETURN }],
-  pi: [{ write: { path: '{{^return: (.+)$}}', content: JSON.stringify(RETURN) } }, { text: 'Done.' }],
+  pi: AS_FILE,
+  gemini: AS_FILE,
+  opencode: AS_FILE,
+  copilot: AS_FILE,
+  qwen: [{ tool: { name: 'structured_output', input: RETURN } }],
 };
 
 const failing = (status: number, message: string, more: Step = {}): Step => ({
@@ -97,9 +107,19 @@ const CASES: Readonly<Record<string, Case>> = {
   hang: { steps: () => [{ hang: 60_000 }], is: endsAs('idle-timeout') },
 };
 
+const MODELS: Readonly<Record<Name, string>> = {
+  claude: 'claude-sonnet-4-5',
+  codex: 'gpt-5.1-codex',
+  pi: 'm1',
+  gemini: 'gemini-2.5-pro',
+  opencode: 'fake/m1',
+  qwen: 'm1',
+  copilot: 'm1',
+};
+
 const pipelineOf = (name: Name, world: World): string => `name: ends
 workers:
-  w: { adapter: ${name}, model: ${{ claude: 'claude-sonnet-4-5', codex: 'gpt-5.1-codex', pi: 'm1' }[name]}, args: ${world.args(name)} }
+  w: { adapter: ${name}, model: ${MODELS[name]}, args: ${world.args(name)} }
 targets:
   ticket: { builtin: ticket }
   look: { needs: [ticket], worker: w, makes: notes, attempts: 1, limits: { idle: 12s, timeout: 60s, grace: 1s } }
@@ -119,7 +139,10 @@ const prepare = async (name: Name, tickets: Readonly<Record<string, string>>) =>
   return { rig, world };
 };
 
-const AGENTS = (['claude', 'codex', 'pi'] as const).filter(isHere);
+/** The slow ones are for `npm run test:agents`. */
+const OTHERS: readonly Name[] =
+  process.env['ORCHESTRATE_TEST_AGENTS_ALL'] === '1' ? ['gemini', 'qwen', 'copilot', 'opencode'] : [];
+const AGENTS = [...(['claude', 'codex', 'pi'] as const), ...OTHERS].filter(isHere);
 
 describe.each(AGENTS)('%s', (name) => {
   test('every end has its name, whatever is said in between', async () => {

@@ -46,9 +46,28 @@ export const agentWorld = async (
   const provider = { baseUrl: `${llm.url}/v1`, api: 'openai-completions', apiKey: KEY, models: [model] };
   writeFileSync(join(pi, 'models.json'), JSON.stringify({ providers: { fake: provider } }));
   writeFileSync(join(pi, 'auth.json'), JSON.stringify({ fake: { type: 'api_key', key: KEY } }));
+  const opencode = {
+    provider: {
+      fake: {
+        npm: '@ai-sdk/openai-compatible',
+        options: { baseURL: `${llm.url}/v1`, apiKey: KEY },
+        models: { m1: { limit: { context: 200_000, output: 8_000 } } },
+      },
+    },
+    enabled_providers: ['fake'],
+    small_model: 'fake/m1',
+  };
+  writeFileSync(join(rig.home, 'opencode.json'), JSON.stringify(opencode));
   return {
     llm,
     env: {
+      OPENCODE_CONFIG: join(rig.home, 'opencode.json'),
+      OPENCODE_API_KEY: KEY,
+      COPILOT_PROVIDER_BASE_URL: `${llm.url}/v1`,
+      COPILOT_PROVIDER_API_KEY: KEY,
+      COPILOT_MODEL: 'm1',
+      COPILOT_OFFLINE: 'true',
+      OPENAI_MODEL: 'm1',
       ANTHROPIC_BASE_URL: llm.url,
       ANTHROPIC_API_KEY: KEY,
       CODEX_API_KEY: KEY,
