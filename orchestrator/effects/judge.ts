@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { digestOf, digestOfValue, type Digest } from '../model/digest.js';
-import type { DocumentWrite } from '../model/event.js';
+import type { DocumentWrite, Receipt } from '../model/event.js';
 import type { Target } from '../model/pipeline.js';
 import { ABSENT, outputDigest } from '../scheduler/freshness.js';
 import type { ChildEnd } from '../model/child.js';
@@ -29,6 +29,8 @@ export const judge = async (run: TicketRun, target: Target): Promise<EffectResul
   if (context.artifacts === undefined) {
     const sealed = await sealWork(run, target);
     if ('failure' in sealed) return recordFailure(run, target, sealed.failure);
+    const rejected = rejectedBefore(run, target, sealed.receipt);
+    if (rejected !== undefined) return recordFailure(run, target, rejected);
     run.recorder.record({ type: 'work.sealed', target: target.name, attempt: context.attempt, ...sealed });
   }
   const changed = changedArtifact(run, target);
@@ -36,6 +38,29 @@ export const judge = async (run: TicketRun, target: Target): Promise<EffectResul
   const gate = target.gates[stateOf(run, target).context.gate];
   if (gate !== undefined) return askGate(run, target, gate);
   return finish(run, target);
+};
+
+/**
+ * Bytes that a critic rejected are not put before another one until it agrees: they must change, or a person decides. EVIDENCE V3.
+ */
+const rejectedBefore = (
+  run: TicketRun,
+  target: Target,
+  receipt: Receipt | undefined,
+): FailureFacts | undefined => {
+  if (target.makes !== 'diff' || receipt === undefined) return undefined;
+  const found = run.recorder.run.rounds.find(
+    ({ outcome, receipt: of }) =>
+      outcome === 'REJECTED' && of?.tree === receipt.tree && of.base === receipt.base,
+  );
+  if (found === undefined) return undefined;
+  return {
+    kind: 'evidence-refused',
+    message: `these are the bytes that round ${found.round} rejected: no other critic is asked about them`,
+    next: `\`orchestrate tell --ticket ${run.ticket} "…"\` the builder what to change and run again; if the critic was wrong, \`orchestrate run --ticket ${run.ticket} --rebuild ${target.name}\` begins anew`,
+    canRetry: true,
+    summary: (found.verdict?.blockers ?? []).map(({ title }) => `still open: ${title}`),
+  };
 };
 
 /** By its policy; but a list of agents goes on with the next one, and a return that is not valid is asked for once more. */

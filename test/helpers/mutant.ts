@@ -28,13 +28,14 @@ export interface Mutants {
   readonly remove: () => Promise<void>;
 }
 
-export const openMutants = async (): Promise<Mutants> => {
+/** @param files that any of the twins changes: to look at others costs as much as the build */
+export const openMutants = async (files: readonly string[]): Promise<Mutants> => {
   const folder = mkdtempSync(join(tmpdir(), 'orchestrate-mutants-'));
   let current: readonly Piece[] = [];
   const plugin: Plugin = {
     name: 'without-a-defence',
     setup: (build) => {
-      build.onLoad({ filter: /[\\/](?:orchestrator|workers)[\\/].*\.ts$/ }, ({ path }) => {
+      build.onLoad({ filter: new RegExp(`/(?:${files.join('|')})$`) }, ({ path }) => {
         const pieces = current.filter(({ file }) => path === join(ROOT, file));
         if (pieces.length === 0) return undefined;
         let contents = readFileSync(path, 'utf8');
