@@ -53,7 +53,8 @@ export const runCheckGate = (run: TicketRun, target: Target, gate: CheckGate): P
     const { context } = stateOf(run, target);
     const room = await makeRoom(run, target);
     if ('failure' in room) return recordFailure(run, target, room.failure);
-    const before = administrationOf(run);
+    const tier = room.containment?.tier ?? 'same-user';
+    const before = administrationOf(run, tier);
     const start = tryToStart(run, target, gate, room);
     if ('failure' in start) return recordFailure(run, target, start.failure);
     const result = await runCheck({
@@ -67,7 +68,7 @@ export const runCheckGate = (run: TicketRun, target: Target, gate: CheckGate): P
       ),
     });
     run.recorder.requireUntouched();
-    const changed = changedAdministration(run, before);
+    const changed = changedAdministration(run, before, tier);
     if (room.containment !== undefined) await (await run.workspace()).removeCheckout(room.folder);
     if (changed !== undefined) return recordFailure(run, target, changed);
     return recordCheck(run, target, gate, { result, containment: room.containment });

@@ -5,6 +5,7 @@
  */
 import { lstatSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ContainmentRecord } from '../model/event.js';
 import { digestOf, digestOfValue, type Digest } from '../model/digest.js';
 import { storePath } from '../state/run-dir.js';
 import type { FailureFacts, TicketRun } from './ticket-run.js';
@@ -46,13 +47,15 @@ const seen = (path: string, left: { files: number }): unknown => {
   }
 };
 
-const places = (run: TicketRun): ReadonlyMap<string, string> => {
+/** Files of the pipeline count where a worker could have written them: elsewhere an edit is the user's, who may. */
+const places = (run: TicketRun, tier: ContainmentRecord['tier']): readonly string[] => {
   const { gitDir, mainRoot } = run.paths;
   const folders = [gitDir, storePath(mainRoot)];
   const home = run.env['HOME'];
   const paths = folders.flatMap((folder) => ADMINISTRATION.map((name) => join(folder, name)));
   const users = home === undefined ? [] : USER.map((name) => join(home, name));
-  return new Map([...paths, ...users].map((path) => [path, path]));
+  const sources = tier === 'sandbox' ? [] : run.pipeline.sources.map(({ path }) => path);
+  return [...paths, ...users, ...sources];
 };
 
 type Seen = Readonly<Record<string, unknown>>;
@@ -60,9 +63,9 @@ type Seen = Readonly<Record<string, unknown>>;
 /** In memory, so that a change can be named; a later process has only the digest. */
 const taken = new Map<Digest, Seen>();
 
-export const administrationOf = (run: TicketRun): Digest => {
+export const administrationOf = (run: TicketRun, tier: ContainmentRecord['tier']): Digest => {
   const left = { files: MOST_FILES };
-  const found = Object.fromEntries([...places(run).keys()].map((path) => [path, seen(path, left)]));
+  const found = Object.fromEntries(places(run, tier).map((path) => [path, seen(path, left)]));
   const digest = digestOfValue(found);
   taken.set(digest, found);
   return digest;
@@ -75,8 +78,9 @@ export const administrationOf = (run: TicketRun): Digest => {
 export const changedAdministration = (
   run: TicketRun,
   before: Digest | undefined,
+  tier: ContainmentRecord['tier'],
 ): FailureFacts | undefined => {
-  const now = before === undefined ? undefined : administrationOf(run);
+  const now = before === undefined ? undefined : administrationOf(run, tier);
   if (before === undefined || now === undefined || now === before) return undefined;
   const [old, current] = [taken.get(before), taken.get(now)];
   const changed = Object.keys(current ?? {})
@@ -85,7 +89,7 @@ export const changedAdministration = (
   const what = changed.length === 0 ? 'its fingerprint differs' : changed.join(', ');
   return {
     kind: 'record-refused',
-    message: `the administration of git was changed while a child was running: ${what}`,
+    message: `the administration of git, or the pipeline, was changed while a child was running: ${what}`,
     next: `nothing of that child was believed. Look at the change and undo it, unless it was yours; then \`orchestrate run --ticket ${run.ticket}\` starts another one`,
     canRetry: false,
   };

@@ -2,6 +2,7 @@ import type { ChildEnd, WaitStatus } from '../model/child.js';
 import type { RunEvent } from '../model/event.js';
 import type { Target } from '../model/pipeline.js';
 import { childEnvironment } from '../process/child-env.js';
+import { recordStop } from '../process/child-folder.js';
 import { forkChild } from '../process/fork.js';
 import { reattach } from '../process/reattach.js';
 import { tailLines } from '../process/tail.js';
@@ -43,11 +44,17 @@ export const recordStart = (
  * Waits, and lets a signal to the orchestrator reach the child meanwhile.
  * @throws `Problem` `record-refused` when the state or the journal was changed meanwhile: then nothing of it is believed
  */
-export const waitFor = async (run: TicketRun, handle: ChildHandle): Promise<WaitStatus> => {
+export const waitFor = async (run: TicketRun, handle: ChildHandle, folder: string): Promise<WaitStatus> => {
   run.children.add(handle);
   try {
     const status = await handle.wait();
-    run.recorder.requireUntouched();
+    try {
+      run.recorder.requireUntouched();
+    } catch (error) {
+      // The next run finds this child again, and does not believe it either.
+      recordStop(folder, { kind: 'stopped', by: 'orchestrate: it changed the record' });
+      throw error;
+    }
     return status;
   } finally {
     run.children.delete(handle);
@@ -89,16 +96,17 @@ export const startCommand = (
       limits: target.limits,
     });
     crossing('forked');
-    return finishCommand(run, target, await waitFor(run, handle));
+    return finishCommand(run, target, await waitFor(run, handle, run.recorder.directory.child(child)));
   });
 
 /** A command's child that an earlier orchestrator forked: waited for again, not started again. */
 export const reattachCommand = (run: TicketRun, target: Target): Promise<EffectResult> =>
   run.limit(async () => {
     const { context } = stateOf(run, target);
-    const found = reattach(run.recorder.directory.child(context.child ?? ''), { limits: target.limits });
+    const folder = run.recorder.directory.child(context.child ?? '');
+    const found = reattach(folder, { limits: target.limits });
     if (found.kind === 'never-started') return neverStarted(run, target);
-    return finishCommand(run, target, await waitFor(run, found.handle));
+    return finishCommand(run, target, await waitFor(run, found.handle, folder));
   });
 
 /** The fork was intended and did not happen: it is not an attempt that failed. */

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { workerFor } from '../../workers/registry.js';
 import type { ChildEnd, ForkRequest, WaitStatus } from '../model/child.js';
 import { digestOf } from '../model/digest.js';
+import type { ContainmentRecord } from '../model/event.js';
 import type { Target, WorkerSpec } from '../model/pipeline.js';
+import type { TargetContext } from '../machine/target-context.js';
 import { forkChild } from '../process/fork.js';
 import { FILES } from '../process/child-folder.js';
 import { reattach } from '../process/reattach.js';
@@ -20,6 +22,7 @@ import { changedResident, undelivered } from './directives.js';
 import { administrationOf, changedAdministration } from './fingerprint.js';
 import { neverStarted, recordStart, waitFor } from './fork.js';
 import { freezeReview } from './freeze.js';
+import { changedProgram } from './programs.js';
 import { HALTED, MOVED, recordFailure, stateOf, type FailureFacts, type TicketRun } from './ticket-run.js';
 import type { ReturnChannel } from './return-channel.js';
 import { listenTo, type Listener } from './worker-output.js';
@@ -46,13 +49,13 @@ export const startWorker = (run: TicketRun, target: Target, spec: WorkerSpec): P
       forks: true,
       ...startFacts(parts),
       ...(chosen.why === undefined ? {} : { agent: { name: chosen.spec.adapter, why: chosen.why } }),
-      administration: administrationOf(run),
+      administration: administrationOf(run, parts.containment.tier),
     });
     crossing('fork');
     const handle = forkChild(request, listener.hooks);
     crossing('forked');
     loadWhileItRuns();
-    const status = await waitFor(run, handle);
+    const status = await waitFor(run, handle, parts.folder);
     const { folder } = parts;
     const returnPath = request.returnPath ?? '';
     return finishWorker(run, target, { status, listener, spec: chosen.spec, folder, returnPath });
@@ -93,7 +96,7 @@ const partsOf = async (
   const folder = run.recorder.directory.child(childName(target.number, target.name, attempt));
   const frozen = target.makes === 'review' ? await freezeReview(run, target, folder) : undefined;
   if (frozen !== undefined && 'failure' in frozen) return frozen;
-  const changed = changedResident(run, target);
+  const changed = changedResident(run, target) ?? changedProgram(run, spec);
   if (changed !== undefined) return { failure: changed };
   return {
     spec,
@@ -113,13 +116,16 @@ export const reattachWorker = (run: TicketRun, target: Target): Promise<EffectRe
     const { context } = stateOf(run, target);
     const spec = startedSpec(run, target);
     const folder = run.recorder.directory.child(context.child ?? '');
-    const { channel, returnPath } = intentOf(folder);
+    const { channel: intended, returnPath } = intentOf(folder);
+    // The intent is a file that the child could write; the record is not.
+    const isUnheard = target.makes === 'review' && context.containment?.tier !== 'sandbox';
+    const channel = { ...intended, socket: intended.socket || isUnheard };
     const listener = listenTo({ worker: workerFor(spec), channel, target, spec, clock: run.clock });
     const found = reattach(folder, { limits: target.limits, ...(channel.socket ? {} : listener.hooks) });
     if (found.kind === 'never-started') return neverStarted(run, target);
     // Its socket ended with the orchestrator that forked it: what it says now can be anybody's.
     if (channel.socket) await found.handle.stop('an orchestrator that cannot hear it any more');
-    const status = await waitFor(run, found.handle);
+    const status = await waitFor(run, found.handle, folder);
     if (channel.socket) return unheard(run, target);
     return finishWorker(run, target, { status, listener, spec, folder, returnPath });
   });
@@ -174,7 +180,7 @@ const finishWorker = async (run: TicketRun, target: Target, child: Finished): Pr
   const { context } = stateOf(run, target);
   const { end, returned, usage } = await listener.heard(folder, status, returnPath);
   rmSync(configFolder(folder), { recursive: true, force: true });
-  const changed = changedAdministration(run, context.administration);
+  const changed = changedAdministration(run, context.administration, tierOf(context));
   // Nothing of it is in the record then, so that a crash before the failure is written cannot believe it either.
   const value = returned?.ok === true && changed === undefined ? returned.value : undefined;
   run.recorder.record({
@@ -192,6 +198,9 @@ const finishWorker = async (run: TicketRun, target: Target, child: Finished): Pr
   giveUpAgent(run, spec, end);
   return changed === undefined ? MOVED : recordFailure(run, target, changed);
 };
+
+const tierOf = ({ containment }: TargetContext): ContainmentRecord['tier'] =>
+  containment?.tier ?? 'same-user';
 
 const endWith = (end: ChildEnd, returned: ReturnAnswer | undefined): ChildEnd =>
   returned?.ok === false ? { kind: 'contract', problems: returned.problems.slice(0, 10) } : end;

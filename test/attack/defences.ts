@@ -14,7 +14,7 @@ const UNTOUCHED = piece('effects/fork.ts', '      run.recorder.requireUntouched(
 
 const ADMINISTRATION = piece(
   'effects/worker.ts',
-  'const changed = changedAdministration(run, context.administration);',
+  'const changed = changedAdministration(run, context.administration, tierOf(context));',
   'const changed = undefined as ReturnType<typeof changedAdministration>;',
 );
 
@@ -215,7 +215,13 @@ export const RECORD_TWINS: readonly Twin[] = [
   },
   {
     name: 'T rejected bytes stay rejected',
-    pieces: [piece('effects/freeze.ts', '  if (before !== undefined) return { failure: before };\n', '')],
+    pieces: [
+      piece(
+        'effects/judge.ts',
+        '    if (rejected !== undefined) return recordFailure(run, target, rejected);\n',
+        '',
+      ),
+    ],
     rows: ['V3a'],
   },
   {

@@ -88,7 +88,7 @@ test('a worker that changes how git behaves is found by the fingerprint, and not
   const refused = await run(rig);
   expect(refused.code).toBe(4);
   expect(refused.stderr).toContain(
-    `the administration of git was changed while a child was running: \`${rig.repo}/.git/config\``,
+    `the administration of git, or the pipeline, was changed while a child was running: \`${rig.repo}/.git/config\``,
   );
   nothingLanded(rig);
   rig.git('config', '--unset', 'core.fsmonitor');
