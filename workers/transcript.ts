@@ -63,14 +63,19 @@ export const newTranscript = (): Transcript => ({ text: '', turns: 0, usage: UNK
 export const addEvents = (transcript: Transcript, events: readonly AgentEvent[]): Transcript =>
   events.reduce(addEvent, transcript);
 
+const addText = (
+  transcript: Transcript,
+  { text, part }: Extract<AgentEvent, { readonly kind: 'text' }>,
+): Transcript => {
+  if (part !== true && text.trim() === '') return transcript;
+  const said = part === true ? `${transcript.text}${text}` : text;
+  return { ...withoutPassing(transcript), text: said.slice(0, MOST_TEXT) };
+};
+
 const addEvent = (transcript: Transcript, event: AgentEvent): Transcript => {
   switch (event.kind) {
     case 'text':
-      if (event.part === true)
-        return { ...withoutPassing(transcript), text: `${transcript.text}${event.text}`.slice(0, MOST_TEXT) };
-      return event.text.trim() === ''
-        ? transcript
-        : { ...withoutPassing(transcript), text: event.text.slice(0, MOST_TEXT) };
+      return addText(transcript, event);
     case 'call':
       return { ...transcript, text: '' };
     case 'turn':
