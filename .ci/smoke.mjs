@@ -10,6 +10,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const { name, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 const NEEDED = [
+  'dist/hostile-worker.cjs',
   'dist/index.js',
   'dist/main.cjs',
   'dist/orchestrate.cjs',

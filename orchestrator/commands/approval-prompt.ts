@@ -17,7 +17,12 @@ export const bytesToApprove = (io: Io, text: string): string => {
 };
 
 /** Asks the person at the terminal; `undefined` where there is none. Only the word `approve` approves. */
-export const terminalApproval = (session: Session, ticket: string): AskApproval | undefined => {
+export const terminalApproval = (
+  session: Session,
+  ticket: string,
+  /** Who could have typed the answer instead, besides the workers of this run. */
+  exposed: () => Promise<string | undefined>,
+): AskApproval | undefined => {
   const { io, request } = session;
   if (!io.stdinIsTty || !io.stderrIsTty || request.json) return undefined;
   return ({ target, digest, text }) =>
@@ -30,6 +35,11 @@ export const terminalApproval = (session: Session, ticket: string): AskApproval 
           await io.ask('type "approve", "reject: WHY", or press Enter to decide later: ')
         )?.trim();
         if (answer === undefined || answer === '') return undefined;
+        const other = await exposed();
+        if (other !== undefined) {
+          io.stderr(`the answer does not count: ${other}; answer when it has ended\n`);
+          return undefined;
+        }
         if (answer === 'approve') return { answer: 'approved', note: '' };
         const why = /^reject:\s*(\S.*)$/.exec(answer)?.[1];
         if (why !== undefined) return { answer: 'rejected', note: why };

@@ -85,6 +85,20 @@ export interface Answering {
   readonly key: Uint8Array;
 }
 
+/** A worker of another ticket that can reach what the user can, in words; `undefined` when there is none. */
+export const exposedElsewhere = ({
+  mainRoot,
+  directory,
+  key,
+}: Omit<Answering, 'run'>): string | undefined => {
+  for (const where of otherTickets(mainRoot, directory)) {
+    const [first] = exposedChildren(where, bootedRun(where, key));
+    if (first !== undefined)
+      return `a worker without a sandbox is alive: \`${first.child}\` of ticket \`${where.ticket}\` (process ${first.pid})`;
+  }
+  return undefined;
+};
+
 /**
  * While a worker is alive that can reach what the user can, an answer could be its own; also one of another ticket.
  * @throws `Problem` `evidence-refused` that names it

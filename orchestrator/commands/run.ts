@@ -8,6 +8,8 @@ import { newHalt, type Halt, type TicketRun } from '../effects/ticket-run.js';
 import { isGivenUp, summaryOf } from '../record/next.js';
 import { trackerOf } from '../record/tracker.js';
 import type { SchedulerOutcome } from '../scheduler/scheduler.js';
+import { sealKey } from '../state/home.js';
+import { runDirectory } from '../state/run-dir.js';
 import { dryRun } from './explain.js';
 import { loadFor, openTicket, type OpenTicket } from './open-ticket.js';
 import { preflight } from './preflight.js';
@@ -123,7 +125,11 @@ const driveTicket = async (
   world: World,
 ): Promise<number> => {
   const { reporter, paths } = world;
-  const ask = terminalApproval(session, ticket);
+  const directory = runDirectory(paths.mainRoot, ticket);
+  const ask = terminalApproval(session, ticket, async () => {
+    const { exposedElsewhere } = await import('./live-children.js');
+    return exposedElsewhere({ mainRoot: paths.mainRoot, directory, key: sealKey(session.home) });
+  });
   const rebuild = flagText(session, 'rebuild');
   // A failed target stops its own ticket; a signal stops all of them.
   const halt = linkedHalt(world.halt);

@@ -195,7 +195,11 @@ describe('on a terminal', () => {
     };
     const session = { io: terminal, request: { json: false } } as unknown as Session;
     const ask = async (text: string): Promise<string> => {
-      const given = await terminalApproval(session, '1')?.({ target: 'plan', digest: digest('p'), text });
+      const given = await terminalApproval(session, '1', () => Promise.resolve(undefined))?.({
+        target: 'plan',
+        digest: digest('p'),
+        text,
+      });
       expect(given).toEqual({ answer: 'approved', note: '' });
       return said.stderr.splice(0).join('');
     };

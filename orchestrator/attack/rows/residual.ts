@@ -18,7 +18,7 @@ export const RESIDUAL: readonly Residual[] = [
     name: 'characters that make a reader see other code',
     channel: 'file',
     reason:
-      'in no tier: the pages hold the bytes as they are; a critic that is a model reads them, a person may be misled',
+      'in no tier: the pages hold the bytes as they are. A critic is told which pages have such characters, and a person sees them written out; whether they are understood is theirs',
   },
   {
     id: '56b',
