@@ -1,4 +1,4 @@
-import type { ChildEnd, WaitStatus } from '../model/child.js';
+import { childMarker, type ChildEnd, type WaitStatus } from '../model/child.js';
 import type { RunEvent } from '../model/event.js';
 import type { Target } from '../model/pipeline.js';
 import { childEnvironment } from '../process/child-env.js';
@@ -66,7 +66,7 @@ export const commonVariables = (run: TicketRun, target: Target, attempt: number)
   ORCHESTRATE_TICKET: run.ticket,
   ORCHESTRATE_TARGET: target.name,
   ORCHESTRATE_ATTEMPT: String(attempt),
-  ORCHESTRATE_CHILD: `${run.ticket}.${target.name}.${attempt}.${String(process.pid)}`,
+  ORCHESTRATE_CHILD: `${childMarker(run.ticket, target.name)}${attempt}.${String(process.pid)}`,
 });
 
 /** Forks a plain command: any program, judged by its exit status and its outputs. */

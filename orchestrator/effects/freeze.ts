@@ -5,6 +5,8 @@ import type { Page } from '../git/pages.js';
 import type { Target } from '../model/pipeline.js';
 import { targetState } from '../machine/run-state.js';
 import { receiptState } from '../gates/verdict.js';
+import { childMarker } from '../model/child.js';
+import { processesMarked } from '../process/process-table.js';
 import { checkoutsFolder } from '../state/home.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import type { FailureFacts, TicketRun } from './ticket-run.js';
@@ -22,21 +24,40 @@ export interface Frozen {
 
 export const ignoredList = ({ artifacts }: RunDirectory): string => join(artifacts, 'ignored.txt');
 
-/** The receipt of the nearest diff that the target stands on. */
-export const reviewedReceipt = (run: TicketRun, target: Target): Receipt | undefined => {
+/** The nearest target of a diff that this one stands on. */
+const reviewedTarget = (run: TicketRun, target: Target): Target | undefined => {
   const byName = new Map(run.pipeline.targets.map((candidate) => [candidate.name, candidate]));
   const queue = [...target.needs];
   const seen = new Set(queue);
   for (let head = 0; head < queue.length; head += 1) {
     const name = queue[head] ?? '';
     const candidate = byName.get(name);
-    if (candidate?.makes === 'diff') return targetState(run.recorder.run, name).context.receipt;
+    if (candidate?.makes === 'diff') return candidate;
     for (const need of candidate?.needs ?? []) {
       if (!seen.has(need)) queue.push(need);
       seen.add(need);
     }
   }
   return undefined;
+};
+
+/** The receipt of the diff that is reviewed. */
+export const reviewedReceipt = (run: TicketRun, target: Target): Receipt | undefined => {
+  const reviewed = reviewedTarget(run, target);
+  return reviewed === undefined ? undefined : targetState(run.recorder.run, reviewed.name).context.receipt;
+};
+
+/** No critic is asked while something of the builder runs: it was looked for and ended, so what is there could not be. */
+const stillBuilding = (run: TicketRun, target: Target): FailureFacts | undefined => {
+  const reviewed = reviewedTarget(run, target);
+  const [alive] = reviewed === undefined ? [] : processesMarked(childMarker(run.ticket, reviewed.name));
+  if (alive === undefined) return undefined;
+  return {
+    kind: 'evidence-refused',
+    message: `a process of \`${reviewed?.name ?? ''}\` is still there and could not be ended: ${alive.pid}`,
+    next: `end it, then \`orchestrate run --ticket ${run.ticket}\` goes on`,
+    canRetry: false,
+  };
 };
 
 /** In a folder of the ticket's own: with one name for both, ticket `320` and ticket `320-a` could meet. */
@@ -58,6 +79,8 @@ export const freezeReview = async (
       failure: { kind: 'evidence-refused', message: 'there is no sealed diff to review', canRetry: false },
     };
   }
+  const building = stillBuilding(run, target);
+  if (building !== undefined) return { failure: building };
   const workspace = await run.workspace();
   const now = await workspace.snapshot('compare');
   if (!now.ok) return { failure: { ...now.failure, canRetry: false } };

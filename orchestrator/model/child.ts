@@ -123,6 +123,9 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheWriteTokens: addKnown(a.cacheWriteTokens, b.cacheWriteTokens),
 });
 
+/** What the markers of all children of one target begin with; the attempt and the orchestrator's pid follow. */
+export const childMarker = (ticket: string, target: string): string => `${ticket}.${target}.`;
+
 /** What the parent keeps of a child: nothing else of it stays in memory. */
 export interface WaitStatus {
   readonly end: ChildEnd;

@@ -78,6 +78,20 @@ export const markedProcesses = (rows: readonly ProcessStat[], marker: string): r
   return rows.filter((row) => pids.has(row.pid));
 };
 
+/**
+ * Processes whose marker begins with this, e.g. with a ticket and a target: of whichever attempt. Without procfs none is found; what
+ * one child left is looked for at its own end.
+ */
+export const processesMarked = (beginning: string): readonly ProcessIdentity[] => {
+  if (!hasProcfs()) return [];
+  const entry = `${MARKER}=${beginning}`;
+  return listProcesses()
+    .filter(
+      ({ pid }) => pid !== process.pid && strings(pid, 'environ').some((text) => text.startsWith(entry)),
+    )
+    .map(identityOfRow);
+};
+
 /** The process that was started with exactly this argument: for a reaper, the child's folder. */
 export const findByArgument = (argument: string): ProcessIdentity | undefined => {
   const rows = listProcesses().filter((row) => row.pid !== process.pid);

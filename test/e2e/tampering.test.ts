@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { initWithAgents } from '../helpers/fake-agents.js';
 import { quickEnv, quickTicket } from '../helpers/quick-ticket.js';
 import { createRig } from '../helpers/rig.js';
 
@@ -43,3 +46,22 @@ test.each([
     expect(again.code, again.stdout).toBe(4);
   },
 );
+
+test('no critic is asked while a process of the builder is there that could not be ended', async () => {
+  const rig = createRig();
+  initWithAgents(rig);
+  const stray = spawn('sleep', ['60'], {
+    env: { ...rig.env, ORCHESTRATE_CHILD: '320.implementation-diff.9.1' },
+    stdio: 'ignore',
+  });
+  await once(stray, 'spawn');
+  const refused = await rig.run(['run', '--ticket', '320']);
+  expect(refused.code).toBe(4);
+  expect(refused.stderr).toContain(
+    `a process of \`implementation-diff\` is still there and could not be ended: ${stray.pid}`,
+  );
+  stray.kill('SIGKILL');
+  await once(stray, 'exit');
+  const ended = await rig.run(['run', '--ticket', '320']);
+  expect(ended.code, ended.stderr).toBe(0);
+});
