@@ -66,7 +66,7 @@ export const commonVariables = (run: TicketRun, target: Target, attempt: number)
   ORCHESTRATE_TICKET: run.ticket,
   ORCHESTRATE_TARGET: target.name,
   ORCHESTRATE_ATTEMPT: String(attempt),
-  ORCHESTRATE_CHILD: `${childMarker(run.ticket, target.name)}${attempt}.${String(process.pid)}`,
+  ORCHESTRATE_CHILD: `${childMarker(run.paths.mainRoot, run.ticket, target.name)}${attempt}.${String(process.pid)}`,
 });
 
 /** Forks a plain command: any program, judged by its exit status and its outputs. */

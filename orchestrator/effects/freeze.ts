@@ -50,7 +50,8 @@ export const reviewedReceipt = (run: TicketRun, target: Target): Receipt | undef
 /** No critic is asked while something of the builder runs: it was looked for and ended, so what is there could not be. */
 const stillBuilding = (run: TicketRun, target: Target): FailureFacts | undefined => {
   const reviewed = reviewedTarget(run, target);
-  const [alive] = reviewed === undefined ? [] : processesMarked(childMarker(run.ticket, reviewed.name));
+  const [alive] =
+    reviewed === undefined ? [] : processesMarked(childMarker(run.paths.mainRoot, run.ticket, reviewed.name));
   if (alive === undefined) return undefined;
   return {
     kind: 'evidence-refused',

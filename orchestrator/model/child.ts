@@ -1,4 +1,4 @@
-import type { Digest } from './digest.js';
+import { digestOf, type Digest } from './digest.js';
 import type { Limits } from './pipeline.js';
 
 /** A request to fork, as plain data: it can be written to disk, logged, or sent to another machine. */
@@ -123,8 +123,13 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheWriteTokens: addKnown(a.cacheWriteTokens, b.cacheWriteTokens),
 });
 
-/** What the markers of all children of one target begin with; the attempt and the orchestrator's pid follow. */
-export const childMarker = (ticket: string, target: string): string => `${ticket}.${target}.`;
+/**
+ * What the markers of all children of one target begin with; the attempt and the orchestrator's pid follow. Repositories have tickets
+ * of the same name.
+ * @param root of the repository, absolute
+ */
+export const childMarker = (root: string, ticket: string, target: string): string =>
+  `${digestOf(root).slice('sha256:'.length, 'sha256:'.length + 12)}.${ticket}.${target}.`;
 
 /** What the parent keeps of a child: nothing else of it stays in memory. */
 export interface WaitStatus {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { childMarker } from '../../orchestrator/model/child.js';
 import { initWithAgents } from '../helpers/fake-agents.js';
 import { quickEnv, quickTicket } from '../helpers/quick-ticket.js';
 import { createRig } from '../helpers/rig.js';
@@ -51,7 +52,7 @@ test('no critic is asked while a process of the builder is there that could not 
   const rig = createRig();
   initWithAgents(rig);
   const stray = spawn('sleep', ['60'], {
-    env: { ...rig.env, ORCHESTRATE_CHILD: '320.implementation-diff.9.1' },
+    env: { ...rig.env, ORCHESTRATE_CHILD: `${childMarker(rig.repo, '320', 'implementation-diff')}9.1` },
     stdio: 'ignore',
   });
   await once(stray, 'spawn');
