@@ -173,6 +173,7 @@ export const RECORD_TWINS: readonly Twin[] = [
         'if (!thorough && !groupExists(child.identity)) return 0;',
         'return thorough ? 0 : 0;',
       ),
+      piece('effects/freeze.ts', 'if (building !== undefined) return { failure: building };', ''),
     ],
     rows: ['16a'],
   },

@@ -71,12 +71,19 @@ test('a child of another boot, or whose pid is somebody else by now, is lost, an
   writeFileSync(path, `${JSON.stringify({ ...identity, bootId: 'another boot' })}\n`);
   // What ran then does not run now; here it still does, and must not be touched.
   writeFileSync(join(rig.dir, 'gate.passed'), '');
-  const ended = await rig.run(['run', '--ticket', '1'], { env });
+  const ended = await rig.run(['run', '--ticket', '1', '--until', 'implementation-diff'], { env });
   expect(ended.code, ended.stderr).toBe(0);
   expect(ended.stdout).toMatch(/implementation-diff +tried again: its end is not known/);
   expect(agentStarts(rig).filter((line) => line.startsWith('implementation-diff 1'))).toHaveLength(1);
   expect(existsSync(`/proc/${pid ?? 0}`)).toBe(true);
+  // No critic is asked while it is there.
+  expect((await rig.run(['run', '--ticket', '1'], { env })).stderr).toContain(
+    'is still there and could not be ended',
+  );
   gate.open();
+  await expect.poll(() => existsSync(`/proc/${pid ?? 0}`), { timeout: 20_000 }).toBe(false);
+  const shipped = await rig.run(['run', '--ticket', '1'], { env });
+  expect(shipped.code, shipped.stderr).toBe(0);
 });
 
 test('a directive told while nobody ran, and one told just before the kill, reach the next worker once', async () => {
