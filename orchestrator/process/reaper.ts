@@ -102,5 +102,6 @@ export const spawnReaper = (
     cwd,
     env: request.env,
     detached: true,
-    stdio: [stdin ?? 'ignore', stdout, stderr, ...noFurtherDescriptors()],
+    // A plain command is the pipeline's own, and each of these costs it a system call.
+    stdio: [stdin ?? 'ignore', stdout, stderr, ...(request.job.worker ? noFurtherDescriptors() : [])],
   });
