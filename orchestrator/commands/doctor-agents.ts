@@ -2,11 +2,10 @@ import pLimit from 'p-limit';
 import { workerFor } from '../../workers/registry.js';
 import type { Agent } from '../../workers/worker.js';
 import { AGENTS, type AgentName } from '../model/pipeline.js';
-import { oneLine } from '../model/text.js';
 import { findAgent } from '../process/agent-check.js';
 import { childEnvironment } from '../process/child-env.js';
 import { probe } from '../process/probe.js';
-import type { Finding } from './doctor-finding.js';
+import { versionIn, type Finding } from './doctor-finding.js';
 import type { Session } from './session.js';
 
 /** Each program is asked twice, and some take seconds: not all at once. */
@@ -73,7 +72,7 @@ const askAgent = async (session: Session, program: string, agent: Agent) => {
   ]);
   const text = `${help.stdout}\n${help.stderr}`;
   return {
-    version: oneLine(/\d+\.\d+[.\w-]*/.exec(version.stdout)?.[0] ?? 'unknown version', 40),
+    version: versionIn(version.stdout),
     missing: agent.helpHas.filter((flag) => !text.includes(flag)),
   };
 };

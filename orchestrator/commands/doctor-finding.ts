@@ -1,3 +1,9 @@
+import { oneLine } from '../model/text.js';
+
+/** The version in what a program says of itself. */
+export const versionIn = (text: string): string =>
+  oneLine(/\d+\.\d+[.\w-]*/.exec(text)?.[0] ?? 'unknown version', 40);
+
 /** One line of what the doctor sees. */
 export interface Finding {
   readonly name: string;

@@ -7,7 +7,7 @@ import { childEnvironment } from '../process/child-env.js';
 import { probe } from '../process/probe.js';
 import { resolveProgram } from '../process/program.js';
 import { agentFindings } from './doctor-agents.js';
-import type { Finding } from './doctor-finding.js';
+import { versionIn, type Finding } from './doctor-finding.js';
 import { printJson } from './io.js';
 import type { Session } from './session.js';
 
@@ -114,8 +114,7 @@ const forgeFinding = async (session: Session): Promise<Finding> => {
     const program = resolveProgram(name, { path: env['PATH'], cwd: session.cwd });
     if (program === undefined) continue;
     const { stdout } = await probe(program, ['--version'], { env, cwd: session.cwd });
-    const version = /\d+\.\d+[.\w-]*/.exec(stdout)?.[0] ?? 'unknown version';
-    return { name: 'forge', state: 'ok', detail: `${name} ${version}, ${program}` };
+    return { name: 'forge', state: 'ok', detail: `${name} ${versionIn(stdout)}, ${program}` };
   }
   return {
     name: 'forge',

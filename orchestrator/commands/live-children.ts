@@ -85,34 +85,38 @@ export interface Answering {
   readonly key: Uint8Array;
 }
 
-/** A worker of another ticket that can reach what the user can, in words; `undefined` when there is none. */
-export const exposedElsewhere = ({
-  mainRoot,
-  directory,
-  key,
-}: Omit<Answering, 'run'>): string | undefined => {
-  for (const where of otherTickets(mainRoot, directory)) {
-    const [first] = exposedChildren(where, bootedRun(where, key));
-    if (first !== undefined)
-      return `a worker without a sandbox is alive: \`${first.child}\` of ticket \`${where.ticket}\` (process ${first.pid})`;
+/** The first child of these that can reach what the user can, in words. */
+const exposedIn = (
+  places: readonly (readonly [RunDirectory, RunState | undefined])[],
+): { readonly ticket: string; readonly what: string } | undefined => {
+  for (const [where, state] of places) {
+    const [first] = exposedChildren(where, state);
+    if (first === undefined) continue;
+    const { ticket } = where;
+    const what = `a worker without a sandbox is alive: \`${first.child}\` of ticket \`${ticket}\` (process ${first.pid})`;
+    return { ticket, what };
   }
   return undefined;
 };
+
+const elsewhere = ({ mainRoot, directory, key }: Omit<Answering, 'run'>) =>
+  otherTickets(mainRoot, directory).map((other) => [other, bootedRun(other, key)] as const);
+
+/** A worker of another ticket that can reach what the user can, in words; `undefined` when there is none. */
+export const exposedElsewhere = (of: Omit<Answering, 'run'>): string | undefined =>
+  exposedIn(elsewhere(of))?.what;
 
 /**
  * While a worker is alive that can reach what the user can, an answer could be its own; also one of another ticket.
  * @throws `Problem` `evidence-refused` that names it
  */
-export const requireNoExposedWorker = ({ mainRoot, directory, run, key }: Answering): void => {
-  const others = otherTickets(mainRoot, directory).map((other) => [other, bootedRun(other, key)] as const);
-  for (const [where, state] of [[directory, run] as const, ...others]) {
-    const [first] = exposedChildren(where, state);
-    if (first === undefined) continue;
-    const { ticket } = where;
-    throw new Problem({
-      kind: 'evidence-refused',
-      message: `an answer does not count while a worker without a sandbox is alive: \`${first.child}\` of ticket \`${ticket}\` (process ${first.pid})`,
-      next: `\`orchestrate stop --ticket ${ticket}\` ends it, or wait until \`orchestrate run --ticket ${ticket}\` has; then answer`,
-    });
-  }
+export const requireNoExposedWorker = ({ run, ...of }: Answering): void => {
+  const exposed = exposedIn([[of.directory, run], ...elsewhere(of)]);
+  if (exposed === undefined) return;
+  const { ticket, what } = exposed;
+  throw new Problem({
+    kind: 'evidence-refused',
+    message: `an answer does not count while ${what}`,
+    next: `\`orchestrate stop --ticket ${ticket}\` ends it, or wait until \`orchestrate run --ticket ${ticket}\` has; then answer`,
+  });
 };

@@ -32,15 +32,15 @@ const familyOf = (name: AgentName, spec: WorkerSpec): string =>
  * The agent of a worker. For `auto`: the first of its list, or of the documented order, that is installed and logged in; with
  * `unlike` the first of another model family than that worker's, where there is one.
  */
-export const chooseAgent = async (
+export const chooseAgent = (
   run: TicketRun,
   spec: WorkerSpec,
-): Promise<Chosen | { readonly failure: FailureFacts }> => {
+): Chosen | { readonly failure: FailureFacts } => {
   if (spec.adapter !== 'auto') return { spec };
   const place = { env: run.env, cwd: run.paths.mainRoot };
   const states = agentStates(place, spec, givenUpBy(run, spec.name));
   const ready = states.filter(({ problem }) => problem === undefined);
-  const other = spec.unlike === undefined ? undefined : await familyOfWorker(run, spec.unlike);
+  const other = spec.unlike === undefined ? undefined : familyOfWorker(run, spec.unlike);
   const [first] = ready;
   const preferred = other === undefined ? first : ready.find(({ name }) => familyOf(name, spec) !== other);
   const taken = preferred ?? first;
@@ -93,12 +93,12 @@ export const agentProblem = (place: Place, spec: WorkerSpec): FailureFacts | und
   };
 };
 
-const familyOfWorker = async (run: TicketRun, name: string): Promise<string | undefined> => {
+const familyOfWorker = (run: TicketRun, name: string): string | undefined => {
   const spec = run.pipeline.workers[name];
   if (spec === undefined) return undefined;
   if (isAgent(spec.adapter)) return familyOf(spec.adapter, spec);
   if (spec.adapter !== 'auto' || spec.unlike !== undefined) return undefined;
-  const chosen = await chooseAgent(run, spec);
+  const chosen = chooseAgent(run, spec);
   return 'failure' in chosen || !isAgent(chosen.spec.adapter)
     ? undefined
     : familyOf(chosen.spec.adapter, spec);

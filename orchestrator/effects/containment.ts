@@ -17,7 +17,7 @@ let probed: Promise<Found> | undefined;
 
 /** Looked for once a process: the probe starts one. */
 export const sandboxHere = (env: NodeJS.ProcessEnv): Promise<Found> => {
-  probed ??= Promise.resolve(findSandbox(env));
+  probed ??= findSandbox(env);
   return probed;
 };
 

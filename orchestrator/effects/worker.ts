@@ -36,7 +36,7 @@ export const startWorker = (run: TicketRun, target: Target, spec: WorkerSpec): P
     if (run.halt.halted()) return HALTED;
     const beyond = overBudget(run);
     if (beyond !== undefined) return failedToStart(run, target, beyond);
-    const chosen = await chooseAgent(run, spec);
+    const chosen = chooseAgent(run, spec);
     if ('failure' in chosen) return failedToStart(run, target, chosen.failure);
     run.recorder.writeNextAction();
     const parts = await partsOf(run, target, chosen.spec);

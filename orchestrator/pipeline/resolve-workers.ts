@@ -1,4 +1,4 @@
-import type { SandboxRule, WorkerSpec } from '../model/pipeline.js';
+import { AGENTS, type SandboxRule, type Target, type WorkerSpec } from '../model/pipeline.js';
 import type { Finding } from './problems.js';
 import type { RawSandbox, RawWorker } from './schema.js';
 
@@ -31,6 +31,22 @@ export const toWorker = (name: string, raw: RawWorker, sandbox: SandboxRule): Wo
   env: raw.env ?? {},
   ...(raw.label === undefined ? {} : { label: raw.label }),
 });
+
+const ADAPTERS = ['auto', ...AGENTS] as const;
+
+/** `worker: auto` and `worker: claude` need no entry under `workers:`; one of that name there is what counts. */
+export const impliedWorkers = (
+  drafts: readonly Pick<Target, 'recipe'>[],
+  defined: ReadonlyMap<string, unknown>,
+): ReadonlyMap<string, RawWorker> => {
+  const implied = new Map<string, RawWorker>();
+  for (const { recipe } of drafts) {
+    if (recipe.kind !== 'worker') continue;
+    const adapter = ADAPTERS.find((name) => name === recipe.worker);
+    if (adapter !== undefined && !defined.has(adapter)) implied.set(adapter, { adapter });
+  }
+  return implied;
+};
 
 /** Keys that only some adapters have a use for. */
 const ONLY_AUTO = ['agents', 'unlike'] as const;

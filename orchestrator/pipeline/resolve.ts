@@ -4,7 +4,7 @@ import type { Merged } from './extend.js';
 import { expandTargets, numberAll, type Expanded } from './foreach.js';
 import type { Finding } from './problems.js';
 import { argvOf, resolveGate, resolveLimits } from './resolve-gates.js';
-import { toSandbox, toWorker, workerFindings } from './resolve-workers.js';
+import { impliedWorkers, toSandbox, toWorker, workerFindings } from './resolve-workers.js';
 import type { RawTarget } from './schema.js';
 
 /** The six pillars. Source: DESIGN section 2. */
@@ -163,8 +163,9 @@ export const resolveMerged = (merged: Merged): Resolved => {
   const context = { limits, attempts, damaged: merged.damaged, groups: expansion.groups, findings };
   const numbers = numberAll(expansion.expanded);
   const drafts = expansion.expanded.map((target, at) => toDraft(target, numbers[at] ?? at, context));
+  const named = new Map([...impliedWorkers(drafts, merged.workers), ...merged.workers]);
   const workers = Object.fromEntries(
-    [...merged.workers].map(([name, raw]) => [name, toWorker(name, raw, settings.sandbox)]),
+    [...named].map(([name, raw]) => [name, toWorker(name, raw, settings.sandbox)]),
   );
   for (const [name, raw] of merged.workers) {
     if (!merged.damaged.has(`workers.${name}`)) findings.push(...workerFindings(name, raw, merged.workers));

@@ -250,6 +250,22 @@ targets:
     ]);
   });
 
+  test('`worker: auto` and the name of an agent need no entry under `workers:`, and one of that name is what counts', async () => {
+    const { workers } = await loadText(`workers:
+  codex: { adapter: codex, model: m }
+targets:
+  a: { worker: auto }
+  b: { worker: claude }
+  c: { worker: codex }
+  d: { command: x }
+`);
+    expect(Object.values(workers).map(({ name, adapter, model }) => [name, adapter, model])).toEqual([
+      ['auto', 'auto', undefined],
+      ['claude', 'claude', undefined],
+      ['codex', 'codex', 'm'],
+    ]);
+  });
+
   test('a worker takes of the rule of the pipeline what it does not say itself', async () => {
     const { settings, workers } = await loadText(`sandbox: { mode: required, read: [~/.m2] }
 workers:
