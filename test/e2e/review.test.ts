@@ -106,6 +106,22 @@ describe('rejections', () => {
       `one\n${'more\n'.repeat(5)}`.trim(),
     );
   });
+
+  test('what one round dismissed, and what it knew to be a dead end, is in the prompts of the next builder and the next critic', async () => {
+    const rig = createRig();
+    const notes = `verdict.dismissed = ['odd but right, round ' + process.env.ORCHESTRATE_ROUND];
+verdict.deadEnds = ['caching does not help, round ' + process.env.ORCHESTRATE_ROUND];`;
+    initWithAgents(rig, {
+      critic: critic(`${notes}\nif (process.env.ORCHESTRATE_ROUND === '1') { ${REJECT} }`),
+    });
+    const ended = await rig.run(['run', '--ticket', '320']);
+    expect(ended.code, ended.stderr).toBe(0);
+    for (const child of ['03-implementation-diff.2', '04-adversarial-review.2']) {
+      const prompt = rig.read(`.orchestrate/320/children/${child}/prompt.md`);
+      expect(prompt).toContain('odd but right, round 1');
+      expect(prompt).toContain('caching does not help, round 1');
+    }
+  });
 });
 
 describe('what was reviewed is what is committed', () => {
