@@ -43,7 +43,7 @@ const SAID: readonly (readonly [Kind, readonly RegExp[]])[] = [
       /\b(?:prompt|input|conversation) is too (?:long|large)\b/,
       /\b(?:exceeds?|exceeded|maximum|room in) (?:\S+ ){0,4}context (?:window|length|limit)\b|\bmaximum context\b/,
       /\bcontext (?:window|length|limit) (?:\S+ ){0,3}(?:exceeded|full|overflow)\b/,
-      /\bexceeds the maximum number of (?:input )?tokens\b/,
+      /\bexceeds the maximum number of (?:input )?tokens\b|\bexceeds the model's prompt budget\b/,
     ],
   ],
   [

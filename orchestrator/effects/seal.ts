@@ -53,12 +53,13 @@ const MOST_NOTES = 20;
 const sealNotes = (run: TicketRun, target: Target): DocumentPointer[] => {
   const from = join(outFolder(run, target), 'notes');
   if (lstatSync(from, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
-  const to = join(run.recorder.directory.artifacts, 'notes');
-  mkdirSync(to, { recursive: true });
-  return readdirSync(from)
+  const names = readdirSync(from)
     .filter((name) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.md$/.test(name))
     .toSorted()
-    .slice(0, MOST_NOTES)
+    .slice(0, MOST_NOTES);
+  const to = join(run.recorder.directory.artifacts, 'notes');
+  if (names.length > 0) mkdirSync(to, { recursive: true });
+  return names
     .map((name) =>
       copySealed(join(from, name), join(to, `${target.name}-${name}`), `notes/${target.name}-${name}`),
     )

@@ -147,9 +147,12 @@ const startOf = (
   return { argv, env };
 };
 
-/** What a sandbox is to show must be there when it is described. The prompt gets its text with the rest of the intent. */
+/**
+ * What a sandbox is to show must be there when it is described. The prompt gets its text with the rest of the intent. Notes have
+ * their folder too: copilot writes a file into one only if it is there, and without a shell it cannot make it.
+ */
 const makePlaces = ({ out, prompt }: WorkerPaths): void => {
-  mkdirSync(out, { recursive: true });
+  mkdirSync(join(out, 'notes'), { recursive: true });
   if (!existsSync(prompt)) writeFileSync(prompt, '', { mode: 0o400 });
 };
 

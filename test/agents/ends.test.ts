@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { AgentName } from '../../orchestrator/model/pipeline.js';
-import { agentWorld, isHere, type World } from '../helpers/agents.js';
+import { agentWorld, isHere, lastSteps, modelOf, type World } from '../helpers/agents.js';
 import { createRig, initRepository, type Event, type Rig } from '../helpers/rig.js';
 
 type Name = AgentName;
@@ -10,21 +10,8 @@ type Step = Readonly<Record<string, unknown>>;
 
 const RETURN = { status: 'no-change', summary: ['looked: größer als 3 €, 日本語, 𝄞'] };
 
-const AS_FILE: readonly Step[] = [
-  { write: { path: '{{^return: (.+)$}}', content: JSON.stringify(RETURN) } },
-  { text: 'Done.' },
-];
-
 /** The last steps of a worker that did its work. */
-const answered: Readonly<Record<Name, readonly Step[]>> = {
-  claude: [{ tool: { name: 'StructuredOutput', input: RETURN } }],
-  codex: [{ json: RETURN }],
-  pi: AS_FILE,
-  gemini: AS_FILE,
-  opencode: AS_FILE,
-  copilot: AS_FILE,
-  qwen: [{ tool: { name: 'structured_output', input: RETURN } }],
-};
+const answered = (name: Name): readonly Step[] => lastSteps(name, RETURN);
 
 const failing = (status: number, message: string, more: Step = {}): Step => ({
   error: { status, message, ...more },
@@ -56,29 +43,37 @@ const failureOf = (events: readonly Event[]): unknown =>
 const isDone = (events: readonly Event[]): void => {
   expect(failureOf(events)).toBeUndefined();
   const ended = events.find(({ type }) => type === 'child.ended');
-  expect(ended).toMatchObject({
-    end: { kind: 'exited', code: 0 },
-    status: 'no-change',
-    summary: RETURN.summary,
-  });
+  expect(ended).toMatchObject({ status: 'no-change', summary: RETURN.summary });
+  // A program that is still there a second after its last word is ended, and its work counts.
+  expect([{ kind: 'exited', code: 0 }, { kind: 'finished' }]).toContainEqual(ended?.['end']);
 };
 const isOvertaken = (events: readonly Event[], at: number): boolean =>
   events[at]?.type === 'child.ended' && events.slice(at + 1).some(({ type }) => type === 'child.ended');
 const endsAs = (kind: string) => (events: readonly Event[]) =>
   expect(endOf(events), JSON.stringify(endOf(events))).toMatchObject({ kind });
 
+const complaintsAt = (id: string, events: readonly Event[]): readonly string[] => {
+  try {
+    expect(events.at(-1)?.type).not.toBe('target.started');
+    CASES[id]?.is(events);
+    return [];
+  } catch (error) {
+    return [`${id}: ${String(error)}\n${JSON.stringify(events.slice(-3))}`];
+  }
+};
+
 /** One ticket each; the name is the ticket. */
 const CASES: Readonly<Record<string, Case>> = {
-  'own-markers': { steps: (name) => answered[name], text: MARKERS, is: isDone },
+  'own-markers': { steps: (name) => answered(name), text: MARKERS, is: isDone },
   'quoted-limit': {
-    steps: (name) => [{ shell: `echo "${QUOTED}"` }, ...answered[name]],
+    steps: (name) => [{ shell: `echo "${QUOTED}"` }, ...answered(name)],
     text: QUOTED,
     is: isDone,
   },
   // Its megabyte is in its inbox, see below: a ticket may not be as long.
-  'big-prompt': { steps: (name) => answered[name], is: isDone },
+  'big-prompt': { steps: (name) => answered(name), is: isDone },
   'much-output': {
-    steps: (name) => [{ shell: "head -c 100000000 /dev/zero | tr '\\0' 'x'; echo" }, ...answered[name]],
+    steps: (name) => [{ shell: "head -c 100000000 /dev/zero | tr '\\0' 'x'; echo" }, ...answered(name)],
     is: isDone,
   },
   limit: {
@@ -95,7 +90,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'no-login': { steps: () => [failing(401, 'invalid x-api-key')], is: endsAs('auth') },
   'one-overload': {
-    steps: (name) => [failing(529, 'Overloaded', { type: 'overloaded_error', times: 1 }), ...answered[name]],
+    steps: (name) => [failing(529, 'Overloaded', { type: 'overloaded_error', times: 1 }), ...answered(name)],
     // It tried again itself, or another one was started.
     is: (events) =>
       isDone(events.filter(({ type }, at) => type !== 'target.failed' && !isOvertaken(events, at))),
@@ -107,22 +102,12 @@ const CASES: Readonly<Record<string, Case>> = {
   hang: { steps: () => [{ hang: 300_000 }], is: endsAs('idle-timeout') },
 };
 
-const MODELS: Readonly<Record<Name, string>> = {
-  claude: 'claude-sonnet-4-5',
-  codex: 'gpt-5.1-codex',
-  pi: 'm1',
-  gemini: 'gemini-2.5-pro',
-  opencode: 'fake/m1',
-  qwen: 'm1',
-  copilot: 'm1',
-};
-
 /** Some try a provider again for more than a minute, in silence. */
 const isSlow = (name: Name): boolean => OTHERS.includes(name);
 
 const pipelineOf = (name: Name, world: World): string => `name: ends
 workers:
-  w: { adapter: ${name}, model: ${MODELS[name]}, args: ${world.args(name)} }
+  w: { adapter: ${name}, model: ${modelOf(name)}, args: ${world.args(name)} }
 targets:
   ticket: { builtin: ticket }
   look: { needs: [ticket], worker: w, makes: notes, attempts: 1, limits: { idle: ${isSlow(name) ? '120s' : '12s'}, timeout: ${isSlow(name) ? '240s' : '60s'}, grace: 1s } }
@@ -158,19 +143,17 @@ describe.each(AGENTS)('%s', (name) => {
     await rig.run(['run', '--ticket', 'big-prompt', '--until', 'ticket']);
     rig.write({ '.orchestrate/big-prompt/inbox/0001.md': 'ä lot of text. '.repeat(65_000) });
     await rig.run(['run', '--jobs', '4', ...ids.flatMap((id) => ['--ticket', id])], { env: world.env });
-    for (const id of ids) {
-      const events = rig.events(id);
-      expect(events.at(-1)?.type, id).not.toBe('target.started');
-      CASES[id]?.is(events);
-    }
+    // All of them are said, not only the first: one run of an agent takes minutes.
+    const wrong = ids.flatMap((id) => complaintsAt(id, rig.events(id)));
+    expect(wrong).toEqual([]);
     expect(rig.processes()).toEqual([]);
   }, 420_000);
 
   test('killed in the middle of its work, the orchestrator waits for it again', async () => {
     const steps = [
       { shell: 'touch "{{^out: (.+)$}}/there"', delayMs: 10 },
-      { ...answered[name][0], delayMs: 1_500 },
-      ...answered[name].slice(1),
+      { ...answered(name)[0], delayMs: 1_500 },
+      ...answered(name).slice(1),
     ];
     const { rig, world } = await prepare(name, { 'tickets/1.md': ticketOf(steps) });
     const first = rig.start(['run', '--ticket', '1'], { env: world.env });

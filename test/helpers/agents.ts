@@ -30,7 +30,7 @@ export const agentWorld = async (
 ): Promise<World> => {
   const llm = await startFakeLlm({ rules });
   onTestFinished(llm.close);
-  for (const name of names) {
+  for (const name of new Set(names)) {
     const program = join((agentFolder as (of: string) => string)(name), 'node_modules', '.bin', name);
     if (!existsSync(program)) throw new Error(`${name} is not installed: node .ci/agents.mjs --all`);
     symlinkSync(program, join(rig.dir, 'bin', name));
@@ -67,6 +67,8 @@ export const agentWorld = async (
       COPILOT_PROVIDER_API_KEY: KEY,
       COPILOT_MODEL: 'm1',
       COPILOT_OFFLINE: 'true',
+      // Of a model that it does not know it supposes 128,000.
+      COPILOT_PROVIDER_MAX_PROMPT_TOKENS: '1000000',
       OPENAI_MODEL: 'm1',
       ANTHROPIC_BASE_URL: llm.url,
       ANTHROPIC_API_KEY: KEY,
@@ -89,4 +91,29 @@ const ARGUMENTS: Partial<Record<AgentName, (url: string) => readonly string[]>> 
     'model_provider="fake"',
   ],
   pi: () => ['--provider', 'fake'],
+};
+
+const MODELS: Readonly<Record<AgentName, string>> = {
+  claude: 'claude-sonnet-4-5',
+  codex: 'gpt-5.1-codex',
+  pi: 'm1',
+  gemini: 'gemini-2.5-pro',
+  opencode: 'fake/m1',
+  qwen: 'm1',
+  copilot: 'm1',
+};
+
+export const modelOf = (name: AgentName): string => MODELS[name];
+
+type Steps = Rule['steps'];
+
+/**
+ * The last steps of a worker that returns `value`.
+ * @param heard whether its last answer is the return, as of a critic without a sandbox, and not a file
+ */
+export const lastSteps = (name: AgentName, value: unknown, heard = false): Steps => {
+  if (name === 'claude') return [{ tool: { name: 'StructuredOutput', input: value } }];
+  if (name === 'qwen') return [{ tool: { name: 'structured_output', input: value } }];
+  if (name === 'codex' || heard) return [{ json: value }];
+  return [{ write: { path: '{{^return: (.+)$}}', json: value } }, { text: 'Done.' }];
 };

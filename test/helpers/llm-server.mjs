@@ -32,7 +32,7 @@
 //   {"cut":true,"text":"..."}            drop the connection half way through the answer
 // Options: "say" (text before the calls), "usage":{"input","output","cacheRead","cacheWrite","reasoning"}, "headers" (of a streamed
 //   answer), "delayMs", "stop":"max_tokens"|"refusal"|..., "repeat":true (this step for ever).
-// {"json": VALUE} is {"text"} with that value. In the texts of a step {{REGEX}} and {"$each":"REGEX"} are filled in from the prompt (llm/fill.mjs).
+// {"json": VALUE} is {"text"} with that value, in a write {"path","json"} its content. In the texts of a step {{REGEX}} and {"$each":"REGEX"} are filled in from the prompt (llm/fill.mjs).
 // Shell, write and read are mapped onto whatever tool the client offers, with arguments that fit its JSON schema. A request to compact
 // the history (known by its wording) gets a summary that carries the steps still to come. A request that offers no tools and carries no
 // script (titles, classifiers) gets {"text":"ok"}, or, when it asks for a JSON schema, the smallest object that fits.

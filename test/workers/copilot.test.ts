@@ -101,6 +101,8 @@ describe('what copilot says', () => {
     ['unreachable', 1, 'network'],
     ['cut', 1, 'network'],
     ['too-long', 1, 'context-overflow'],
+    // By its own count, before the provider is asked.
+    ['too-long-here', 1, 'context-overflow'],
     ['model', 1, 'agent-failed'],
     ['empty', 1, 'agent-failed'],
     ['denied', 0, 'answered'],

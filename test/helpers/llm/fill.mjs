@@ -13,6 +13,10 @@ export const filled = (value, text) => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filled(item, text)]));
 };
 
-/** A step with {"json": VALUE} answers with that value as its text. */
-export const asText = ({ json, ...step }) =>
-  json === undefined ? step : { ...step, text: JSON.stringify(json) };
+/** A step with {"json": VALUE} answers with that value as its text, or writes it as a file. */
+export const asText = ({ json, ...step }) => {
+  if (json !== undefined) return { ...step, text: JSON.stringify(json) };
+  if (step.write?.json === undefined) return step;
+  const { json: value, ...write } = step.write;
+  return { ...step, write: { ...write, content: JSON.stringify(value) } };
+};
