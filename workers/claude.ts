@@ -11,6 +11,7 @@ import {
   textAt,
   type JsonObject,
 } from './json-line.js';
+import { KEYS } from './provider-keys.js';
 import { NEW_SESSION, READ_BY_US, reservedArguments } from './reserved-args.js';
 import { troubleOf } from './trouble.js';
 import type { AgentEvent, Worker, WorkerRequest } from './worker.js';
@@ -270,6 +271,7 @@ export const claudeWorker: Worker = {
   agent: {
     program: 'claude',
     family: 'anthropic',
+    keys: KEYS.anthropic,
     install: 'npm install --global @anthropic-ai/claude-code',
     login: {
       variables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],

@@ -1,6 +1,7 @@
 import type { Trouble } from '../orchestrator/model/child.js';
 import { agentProblems, option } from './agent-spec.js';
 import { countAt, jsonLine, objectAt, textAt, withoutCached, type JsonObject } from './json-line.js';
+import { KEYS } from './provider-keys.js';
 import { NEW_SESSION, READ_BY_US, reservedArguments } from './reserved-args.js';
 import { strictSchema, withoutNulls } from './strict-schema.js';
 import { troubleOf } from './trouble.js';
@@ -216,6 +217,7 @@ export const codexWorker: Worker = {
   agent: {
     program: 'codex',
     family: 'openai',
+    keys: KEYS.openai,
     install: 'npm install --global @openai/codex',
     login: {
       variables: ['CODEX_API_KEY'],

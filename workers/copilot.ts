@@ -1,6 +1,7 @@
 import { oneLine } from '../orchestrator/model/text.js';
 import { agentProblems, option } from './agent-spec.js';
 import { jsonLine, numberAt, objectAt, textAt, type JsonObject } from './json-line.js';
+import { KEYS } from './provider-keys.js';
 import { NEW_SESSION, READ_BY_US, reservedArguments } from './reserved-args.js';
 import { troubleOf } from './trouble.js';
 import type { AgentEvent, Worker, WorkerRequest } from './worker.js';
@@ -124,6 +125,7 @@ export const copilotWorker: Worker = {
   agent: {
     program: 'copilot',
     family: 'any',
+    keys: KEYS.copilot,
     install: 'npm install --global @github/copilot',
     login: {
       variables: ['COPILOT_GITHUB_TOKEN', 'COPILOT_PROVIDER_BASE_URL'],

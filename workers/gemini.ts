@@ -3,6 +3,7 @@ import { oneLine } from '../orchestrator/model/text.js';
 import { agentProblems, option } from './agent-spec.js';
 import { POLICY, filesOf, guardOf } from './gemini-settings.js';
 import { countAt, jsonLine, objectAt, textAt, withoutCached, type JsonObject } from './json-line.js';
+import { KEYS } from './provider-keys.js';
 import { NEW_SESSION, READ_BY_US, reservedArguments } from './reserved-args.js';
 import { troubleOf } from './trouble.js';
 import type { AgentEvent, Worker, WorkerRequest } from './worker.js';
@@ -155,6 +156,7 @@ export const geminiWorker: Worker = {
   agent: {
     program: 'gemini',
     family: 'google',
+    keys: KEYS.google,
     install: 'npm install --global @google/gemini-cli',
     login: {
       variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],

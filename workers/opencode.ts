@@ -3,6 +3,7 @@ import { oneLine } from '../orchestrator/model/text.js';
 import { agentProblems, option } from './agent-spec.js';
 import { countAt, jsonLine, numberAt, objectAt, textAt, type JsonObject } from './json-line.js';
 import { QUIET, environmentOf, filesOf, startOf } from './opencode-config.js';
+import { ALL_KEYS } from './provider-keys.js';
 import { NEW_SESSION, READ_BY_US, reservedArguments } from './reserved-args.js';
 import { troubleOf } from './trouble.js';
 import type { AgentEvent, Invocation, Worker, WorkerRequest } from './worker.js';
@@ -155,6 +156,7 @@ export const opencodeWorker: Worker = {
   agent: {
     program: 'opencode',
     family: 'any',
+    keys: ALL_KEYS,
     install: 'npm install --global opencode-ai',
     login: {
       variables: ['OPENCODE_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY'],

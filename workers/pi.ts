@@ -2,6 +2,7 @@ import type { Access } from '../orchestrator/model/pipeline.js';
 import { agentProblems, option } from './agent-spec.js';
 import { countAt, jsonLine, listAt, numberAt, objectAt, textAt, type JsonObject } from './json-line.js';
 import { providerTrouble } from './openai-style.js';
+import { ALL_KEYS } from './provider-keys.js';
 import { NEW_SESSION, READ_BY_US, reservedArguments } from './reserved-args.js';
 import type { AgentEvent, Worker, WorkerRequest } from './worker.js';
 
@@ -176,6 +177,7 @@ export const piWorker: Worker = {
   agent: {
     program: 'pi',
     family: 'any',
+    keys: ALL_KEYS,
     install: 'npm install --global @earendil-works/pi-coding-agent',
     login: {
       variables: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GEMINI_API_KEY', 'OPENROUTER_API_KEY'],

@@ -2,6 +2,7 @@ import { oneLine } from '../orchestrator/model/text.js';
 import { agentProblems, option } from './agent-spec.js';
 import { countAt, fieldAt, jsonLine, listAt, textAt, withoutCached, type JsonObject } from './json-line.js';
 import { providerTrouble } from './openai-style.js';
+import { KEYS } from './provider-keys.js';
 import { NEW_SESSION, READ_BY_US, reservedArguments } from './reserved-args.js';
 import type { AgentEvent, Invocation, Worker, WorkerRequest } from './worker.js';
 
@@ -197,6 +198,7 @@ export const qwenWorker: Worker = {
   agent: {
     program: 'qwen',
     family: 'qwen',
+    keys: KEYS.openai,
     install: 'npm install --global @qwen-code/qwen-code',
     login: {
       variables: ['OPENAI_API_KEY'],

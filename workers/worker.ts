@@ -81,6 +81,10 @@ export interface Agent {
   readonly program: string;
   /** Who makes the models that it uses by default; `any` when the user configures one. */
   readonly family: 'anthropic' | 'openai' | 'google' | 'qwen' | 'any';
+  /**
+   * Variables with its keys, its endpoint and the place of its settings (`provider-keys.ts`): it gets those and no other agent's.
+   */
+  readonly keys: readonly string[];
   /** Command that installs it. */
   readonly install: string;
   readonly login: Login;

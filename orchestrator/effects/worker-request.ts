@@ -2,9 +2,10 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Invocation, WorkerPaths } from '../../workers/worker.js';
+import { ALL_KEYS } from '../../workers/provider-keys.js';
+import type { Invocation, Worker, WorkerPaths } from '../../workers/worker.js';
 import type { ForkRequest } from '../model/child.js';
-import type { AgentName, Target, WorkerSpec } from '../model/pipeline.js';
+import type { Target } from '../model/pipeline.js';
 import { buildPrompt } from '../context/prompt.js';
 import { childEnvironment } from '../process/child-env.js';
 import { returnJsonSchema } from '../process/return-json-schema.js';
@@ -72,8 +73,8 @@ export const prepareFork = (run: TicketRun, target: Target, parts: ForkParts): P
   return { request, channel };
 };
 
-const keysFor = ({ adapter }: WorkerSpec): AgentName | 'any' =>
-  adapter === 'command' || adapter === 'scripted' || adapter === 'auto' ? 'any' : adapter;
+/** An agent gets the keys of its own provider; a program that may be an agent, all. */
+const keysFor = ({ agent }: Worker): readonly string[] => agent?.keys ?? ALL_KEYS;
 
 interface Asked {
   readonly parts: ForkParts;
@@ -85,8 +86,8 @@ interface Asked {
 const invocationOf = (run: TicketRun, target: Target, asked: Asked): Invocation => {
   const { parts, paths, schema, sandboxed } = asked;
   const { env: parent, pipeline } = run;
-  const keysOf = keysFor(parts.spec);
-  const variables = childEnvironment({ parent, allow: pipeline.settings.env, keysOf, set: {} });
+  const keys = keysFor(parts.worker);
+  const variables = childEnvironment({ parent, allow: pipeline.settings.env, keys, set: {} });
   return parts.worker.invocation({
     spec: parts.spec,
     ticket: run.ticket,
@@ -123,7 +124,7 @@ const startOf = (
   const env = childEnvironment({
     parent: run.env,
     allow: run.pipeline.settings.env,
-    ...(invocation.agentKeys ? { keysOf: keysFor(spec) } : {}),
+    ...(invocation.agentKeys ? { keys: keysFor(worker) } : {}),
     set: {
       ...invocation.env,
       ...spec.env,

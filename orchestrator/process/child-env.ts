@@ -3,8 +3,6 @@
  * everything on (agent-clis.md 0.13), so what it must not have, it must not get.
  */
 
-import type { AgentName } from '../model/pipeline.js';
-
 /** What programs need to find themselves, their user, their language and the network. */
 const BASE = new Set([
   'PATH',
@@ -36,69 +34,6 @@ const BASE = new Set([
 
 const BASE_PREFIXES = ['LC_', 'XDG_'];
 
-/** How agents log in, where they keep their settings and which endpoint they talk to, by whose models those are. */
-const PROVIDERS = {
-  anthropic: [
-    'ANTHROPIC_API_KEY',
-    'ANTHROPIC_AUTH_TOKEN',
-    'ANTHROPIC_BASE_URL',
-    'ANTHROPIC_CUSTOM_HEADERS',
-    'ANTHROPIC_MODEL',
-    'CLAUDE_CODE_OAUTH_TOKEN',
-    'CLAUDE_CONFIG_DIR',
-  ],
-  openai: [
-    'OPENAI_API_KEY',
-    'OPENAI_BASE_URL',
-    'OPENAI_MODEL',
-    'OPENAI_ORGANIZATION',
-    'CODEX_API_KEY',
-    'CODEX_HOME',
-  ],
-  google: [
-    'GEMINI_API_KEY',
-    'GEMINI_MODEL',
-    'GOOGLE_API_KEY',
-    'GOOGLE_CLOUD_LOCATION',
-    'GOOGLE_CLOUD_PROJECT',
-    'GOOGLE_GEMINI_BASE_URL',
-    'GOOGLE_GENAI_USE_VERTEXAI',
-  ],
-  // `GH_TOKEN` and `GITHUB_TOKEN` are left out on purpose: they can push.
-  copilot: [
-    'COPILOT_GITHUB_TOKEN',
-    'COPILOT_MODEL',
-    'COPILOT_OFFLINE',
-    'COPILOT_PROVIDER_API_KEY',
-    'COPILOT_PROVIDER_AZURE_API_VERSION',
-    'COPILOT_PROVIDER_BASE_URL',
-    'COPILOT_PROVIDER_BEARER_TOKEN',
-    'COPILOT_PROVIDER_HEADERS',
-    'COPILOT_PROVIDER_MAX_OUTPUT_TOKENS',
-    'COPILOT_PROVIDER_MAX_PROMPT_TOKENS',
-    'COPILOT_PROVIDER_MODEL_ID',
-    'COPILOT_PROVIDER_TRANSPORT',
-    'COPILOT_PROVIDER_TYPE',
-    'COPILOT_PROVIDER_WIRE_API',
-    'COPILOT_PROVIDER_WIRE_MODEL',
-  ],
-  others: ['OPENROUTER_API_KEY', 'OPENCODE_API_KEY', 'OPENCODE_CONFIG', 'OPENCODE_CONFIG_DIR'],
-} as const;
-
-const ALL = Object.values(PROVIDERS).flat();
-
-/** An agent gets the keys of its own provider and of no other; one that any provider may serve, and any other program, gets all. */
-const KEYS: Readonly<Record<AgentName | 'any', readonly string[]>> = {
-  claude: PROVIDERS.anthropic,
-  codex: PROVIDERS.openai,
-  gemini: PROVIDERS.google,
-  qwen: PROVIDERS.openai,
-  copilot: PROVIDERS.copilot,
-  opencode: ALL,
-  pi: ALL,
-  any: ALL,
-};
-
 /**
  * Never taken over, even when a pipeline's `env` names it. With `CLAUDECODE` set a nested agent exits at once or emits nothing
  * (FIELD, spawning); `GIT_*` points git at another repository, index or helper program (EVIDENCE row 39).
@@ -115,8 +50,8 @@ interface EnvironmentRequest {
   readonly allow: readonly string[];
   /** Set last and as they are: ours, and what the worker's definition sets. */
   readonly set: Readonly<Record<string, string>>;
-  /** Keys and settings of this agent too; `any` for a program that may be one. Not for plain commands. */
-  readonly keysOf?: AgentName | 'any';
+  /** Names of the keys and settings of an agent. Not for plain commands. */
+  readonly keys?: readonly string[];
 }
 
 /**
@@ -124,8 +59,8 @@ interface EnvironmentRequest {
  * as the person; a pipeline that wants it names it in `env`. Relative PATH entries are dropped.
  */
 export const childEnvironment = (request: EnvironmentRequest): Record<string, string> => {
-  const { parent, allow, set, keysOf } = request;
-  const allowed = new Set([...allow, ...(keysOf === undefined ? [] : KEYS[keysOf])]);
+  const { parent, allow, set, keys = [] } = request;
+  const allowed = new Set([...allow, ...keys]);
   const passes = (name: string): boolean => {
     if (isForbidden(name)) return false;
     if (BASE.has(name) || allowed.has(name)) return true;

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
+import type { AgentName } from '../../orchestrator/model/pipeline.js';
 import { childEnvironment } from '../../orchestrator/process/child-env.js';
+import { claudeWorker } from '../../workers/claude.js';
+import { ALL_KEYS } from '../../workers/provider-keys.js';
+import { workerFor } from '../../workers/registry.js';
+import { specOf } from '../helpers/agent-transcripts.js';
 
 const PARENT = {
   PATH: '/usr/bin:./node_modules/.bin::bin:/bin',
@@ -35,7 +40,7 @@ test('only what is named passes', () => {
 });
 
 test('keys of agents are for agents', () => {
-  const env = childEnvironment({ parent: PARENT, allow: [], set: {}, keysOf: 'any' });
+  const env = childEnvironment({ parent: PARENT, allow: [], set: {}, keys: ALL_KEYS });
   expect(env).toMatchObject({ ANTHROPIC_API_KEY: 'key', CLAUDE_CODE_OAUTH_TOKEN: 'token' });
   expect(env).not.toHaveProperty('DATABASE_PASSWORD');
 });
@@ -48,8 +53,15 @@ test('an agent gets the keys of its own provider, and none that could push', () 
     COPILOT_MODEL: 'm',
     GH_TOKEN: 't',
   };
-  const keysOf = (name: 'claude' | 'codex' | 'gemini' | 'copilot' | 'pi') =>
-    Object.keys(childEnvironment({ parent, allow: [], set: {}, keysOf: name }));
+  const keysOf = (adapter: AgentName) =>
+    Object.keys(
+      childEnvironment({
+        parent,
+        allow: [],
+        set: {},
+        keys: workerFor({ ...specOf(claudeWorker), adapter }).agent?.keys ?? [],
+      }),
+    );
   expect(keysOf('claude')).toEqual(['ANTHROPIC_API_KEY']);
   expect(keysOf('codex')).toEqual(['CODEX_API_KEY']);
   expect(keysOf('gemini')).toEqual(['GEMINI_API_KEY']);
@@ -59,7 +71,7 @@ test('an agent gets the keys of its own provider, and none that could push', () 
 
 test('variables of a session, of git and of an outer orchestrator do not pass even when they are asked for', () => {
   const names = ['CLAUDECODE', 'CLAUDE_CODE_ENTRYPOINT', 'GIT_DIR', 'GIT_INDEX_FILE', 'ORCHESTRATE_CHILD'];
-  const env = childEnvironment({ parent: PARENT, allow: names, set: {}, keysOf: 'any' });
+  const env = childEnvironment({ parent: PARENT, allow: names, set: {}, keys: ALL_KEYS });
   for (const name of names) expect(env).not.toHaveProperty(name);
 });
 
@@ -69,7 +81,7 @@ test('what is set wins, whatever it is called', () => {
 });
 
 test('the SSH agent of the person passes only when the pipeline names it', () => {
-  expect(childEnvironment({ parent: PARENT, allow: [], set: {}, keysOf: 'any' })).not.toHaveProperty(
+  expect(childEnvironment({ parent: PARENT, allow: [], set: {}, keys: ALL_KEYS })).not.toHaveProperty(
     'SSH_AUTH_SOCK',
   );
   expect(childEnvironment({ parent: PARENT, allow: ['SSH_AUTH_SOCK'], set: {} })).toMatchObject({
