@@ -1,7 +1,8 @@
 // node .ci/build.mjs [--types] [--force] [--root DIR]
 //
-// dist/main.cjs              the program, bundled and minified; wrapped so that the launcher compiles it as it is
-// dist/main.cjs.map          read for --debug only
+// dist/main.cjs              what every run needs of the program, bundled and minified; wrapped so that the launcher compiles it as it is
+// dist/work.cjs, tools.cjs   the rest of it, loaded when it is needed: what makes something, and the other commands
+// dist/*.cjs.map             read for --debug only
 // dist/vendor/NAME.cjs       heavy packages, wrapped likewise, loaded when they are needed
 // dist/scripted-worker.cjs   the embedded scripted worker, a program of its own
 // dist/hostile-worker.cjs    what `attack` puts in the place of every worker, likewise
@@ -35,10 +36,8 @@ async function build() {
   // Not at the top: esbuild takes longer to load than a build that has nothing to do.
   const { ENTRIES, bundleAll } = await import('./bundles.mjs');
   const { texts, inputs } = await bundleAll(root, join(HERE, 'orchestrator/launcher/orchestrate.cjs'));
-  removeOthers(
-    join(dist, 'vendor'),
-    texts.map(([name]) => join(dist, name)),
-  );
+  const wanted = texts.map(([name]) => join(dist, name));
+  for (const folder of [dist, join(dist, 'vendor')]) removeOthers(folder, wanted);
   // The launcher comes last: it names the bytes that it wants.
   for (const [name, text] of texts) writeWhole(join(dist, name), text);
   chmodSync(join(dist, 'orchestrate.cjs'), 0o755);
@@ -46,7 +45,7 @@ async function build() {
   const byHand = [
     ...Object.values(ENTRIES).map(({ entry }) => join(root, entry)),
     ...['package.json', 'tsconfig.json'].map((name) => join(root, name)),
-    ...['build', 'bundles', 'stamp'].map((name) => join(HERE, '.ci', `${name}.mjs`)),
+    ...['build', 'bundles', 'groups', 'stamp'].map((name) => join(HERE, '.ci', `${name}.mjs`)),
   ];
   writeStamp(root, {
     startedAt,
@@ -62,12 +61,12 @@ function writeWhole(path, text) {
   renameSync(draft, path);
 }
 
-/** A package that is no longer used must not be packed. */
+/** What is no longer made must not be packed. */
 function removeOthers(folder, wanted) {
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
-    if (name.endsWith('.cjs') && !wanted.includes(path)) rmSync(path, { force: true });
+    if (/\.cjs(?:\.map)?$/.test(name) && !wanted.includes(path)) rmSync(path, { force: true });
   }
 }
 

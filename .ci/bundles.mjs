@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { build } from 'esbuild';
+import { entryOf, groupModules, otherGroups } from './groups.mjs';
 
 /**
  * Packages with a bundle of their own, `dist/vendor/NAME.cjs`, loaded when they are first required: a run that finds everything
@@ -27,18 +28,18 @@ const COMMON = {
   logLevel: 'silent',
 };
 
+/** The program, in one or more bundles (groups.mjs). */
+const PROGRAM = {
+  ...COMMON,
+  format: 'cjs',
+  minify: true,
+  external: VENDORS,
+  // Else `import('execa')` would bypass the launcher's `require` and look for an installed package.
+  supported: { 'dynamic-import': false },
+};
+
 /** Entry points; those with `optional` may be missing. */
 export const ENTRIES = {
-  main: {
-    entry: 'orchestrator/cli/main.ts',
-    format: 'cjs',
-    minify: true,
-    sourcemap: 'external',
-    sourcesContent: false,
-    external: VENDORS,
-    // Else `import('execa')` would bypass the launcher's `require` and look for an installed package.
-    supported: { 'dynamic-import': false },
-  },
   help: { entry: 'orchestrator/cli/help.ts', format: 'cjs' },
   index: { entry: 'orchestrator/index.ts', format: 'esm', packages: 'external', optional: true },
   scripted: { entry: 'workers/scripted/main.ts', format: 'cjs', minify: true, optional: true },
@@ -54,36 +55,61 @@ export async function bundleAll(root, launcher) {
   const entries = Object.entries(ENTRIES).filter(
     ([, { entry, optional }]) => !optional || existsSync(join(root, entry)),
   );
-  const results = Object.fromEntries(
-    await Promise.all(entries.map(async ([name, options]) => [name, await bundleEntry(root, name, options)])),
-  );
-  const vendors = await Promise.all(vendorsOf(results.main).map((name) => bundleVendor(root, name)));
+  const [program, results] = await Promise.all([
+    bundleProgram(root),
+    Promise.all(entries.map(async ([name, options]) => [name, await bundleEntry(root, name, options)])).then(
+      Object.fromEntries,
+    ),
+  ]);
+  const vendors = await Promise.all(vendorsOf(program).map((name) => bundleVendor(root, name)));
   const scripts = [
-    wrap('main', 'main.cjs', textOf(results.main, '.js')),
-    ...vendors.map(({ name, result }) => wrap(name, `vendor/${name}.cjs`, textOf(result, '.js'))),
+    ...program.map(({ name, result }) => wrap(`${name}.cjs`, textOf(result, '.js'))),
+    ...vendors.map(({ name, result }) => wrap(`vendor/${name}.cjs`, textOf(result, '.js'))),
   ];
   const help = evaluate(textOf(results.help, '.js')).HELP_TEXT;
-  const digests = Object.fromEntries(scripts.map(({ name, digest }) => [name, digest]));
+  const digests = Object.fromEntries(scripts.map(({ file, digest }) => [file, digest]));
   const bin = await bundleLauncher(root, { launcher, help, digests });
   const texts = [
     ...scripts.map(({ file, text }) => [file, text]),
-    ['main.cjs.map', shiftMap(textOf(results.main, '.map'))],
+    ...program.map(({ name, result }) => [`${name}.cjs.map`, shiftMap(textOf(result, '.map'))]),
     ...(results.scripted ? [['scripted-worker.cjs', textOf(results.scripted, '.js')]] : []),
     ...(results.hostile ? [['hostile-worker.cjs', textOf(results.hostile, '.js')]] : []),
     ...(results.index ? [['index.js', textOf(results.index, '.js')]] : []),
     ['orchestrate.cjs', textOf(bin, '.js')],
   ];
-  const inputs = [...Object.values(results), ...vendors.map(({ result }) => result), bin].flatMap(
-    ({ metafile }) => Object.keys(metafile.inputs),
-  );
+  const all = [...Object.values(results), ...[...program, ...vendors].map(({ result }) => result), bin];
+  const inputs = all.flatMap(({ metafile }) => Object.keys(metafile.inputs)).filter((path) => path !== STDIN);
   return { texts, inputs };
+}
+
+/** How esbuild names a text that is no file. */
+const STDIN = '<stdin>';
+
+async function bundleProgram(root) {
+  const { groups, groupOf } = await groupModules(root, PROGRAM);
+  return Promise.all(
+    groups.map(async (group) => {
+      const { name } = group;
+      const result = await build({
+        ...PROGRAM,
+        absWorkingDir: root,
+        stdin: { contents: entryOf(group), resolveDir: root },
+        outfile: `dist/${name}.js`,
+        sourcemap: 'external',
+        sourcesContent: false,
+        plugins: [otherGroups(root, name, groupOf)],
+      });
+      return { name, result };
+    }),
+  );
 }
 
 const bundleEntry = (root, name, { entry, optional: _, ...how }) =>
   build({ ...COMMON, absWorkingDir: root, ...how, entryPoints: [entry], outfile: `dist/${name}.js` });
 
-const vendorsOf = ({ metafile }) => {
-  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports);
+const vendorsOf = (program) => {
+  const outputs = program.flatMap(({ result }) => Object.values(result.metafile.outputs));
+  const imports = outputs.flatMap((output) => output.imports);
   return VENDORS.filter((name) => imports.some(({ path, external }) => external && path === name));
 };
 
@@ -115,11 +141,11 @@ const bundleVendor = async (root, name) => {
 };
 
 /** A bundle as an expression that the launcher compiles as it is, behind a comment that names its bytes. */
-function wrap(name, file, code) {
+function wrap(file, code) {
   // The launcher reads it as latin1.
   if (/[^\0-\x7f]/.test(code)) throw new Error(`${file} is not ASCII`);
   const digest = createHash('sha256').update(code).digest('hex').slice(0, DIGEST_LENGTH);
-  return { name, file, digest, text: `/*${digest}*/${WRAPPER_START}${code}${WRAPPER_END}` };
+  return { file, digest, text: `/*${digest}*/${WRAPPER_START}${code}${WRAPPER_END}` };
 }
 
 /** Moves the first line's mappings to the right of what `wrap` puts before it. */

@@ -37,6 +37,12 @@ export const codeCachePath = (digest: string, argv: readonly string[]): string =
   return join(cacheFolder(orchestrateHome(process.env)), 'code', `${name}.bin`);
 };
 
+/**
+ * What the first run of a command compiled. The second adds what it compiled besides (one that makes something calls other
+ * functions than one that finds everything made) and stores both under the final name.
+ */
+export const firstCachePath = (path: string): string => path.replace(/\.bin$/, '-first.bin');
+
 /** The stored bytes; `undefined` when there are none, or when somebody else could have written them: they are code. */
 export const readCodeCache = (path: string): Buffer | undefined => {
   let fd: number | undefined;
@@ -99,7 +105,7 @@ const forgetOld = (folder: string): void => {
   }
 };
 
-const discard = (path: string): void => {
+export const discard = (path: string): void => {
   try {
     rmSync(path, { force: true });
   } catch {

@@ -1,21 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
-import { codeCachePath, readCodeCache, writeCodeCache } from './code-cache.js';
+import { codeCachePath, discard, firstCachePath, readCodeCache, writeCodeCache } from './code-cache.js';
 import { lazyRequire } from './lazy-require.js';
 
-/** Set by .ci/build.mjs: what the code of each bundle hashes to, by name. Each file begins with it, in a comment. */
+/** Set by .ci/build.mjs: what the code of each bundle hashes to, by its path below dist/. Each file begins with it, in a comment. */
 declare const DIGESTS: Readonly<Record<string, string>>;
 
 /** A bundle is a function of what Node gives a CommonJS module: exports, require, module, filename, dirname. */
 type Wrapper = (...scope: readonly unknown[]) => void;
 
+/** What each bundle of the program exports for the others: its modules by path, evaluated when they are first asked for. */
+interface Group {
+  readonly modules: Readonly<Record<string, () => unknown>>;
+}
+
 export interface Scripts {
-  /** What the bundle exports: `main`, or a package that has a bundle of its own. Evaluated once. */
-  readonly load: (name: string) => unknown;
-  /** Keeps what V8 has compiled by now of each bundle that had nothing usable to start from. */
+  /** What the main bundle exports. Evaluated once. */
+  readonly main: () => unknown;
+  /** Keeps what V8 has compiled by now of each bundle, after the first two runs of a command. */
   readonly store: () => void;
 }
+
+const MAIN = 'main.cjs';
+
+/** A module in another bundle of the program: `#work/orchestrator/effects/worker.ts`. */
+const ELSEWHERE = /^#(\w+)\/(.*)$/;
 
 /**
  * Compiles the bundles of this package from the code cache.
@@ -24,45 +34,62 @@ export interface Scripts {
  */
 export const openScripts = (dist: string, argv: readonly string[]): Scripts => {
   const loaded = new Map<string, { exports: unknown }>();
+  const modules = new Map<string, unknown>();
   const uncached: Compiled[] = [];
   const load = (name: string): unknown => {
     const before = loaded.get(name);
     if (before !== undefined) return before.exports;
-    const file = join(dist, name === 'main' ? 'main.cjs' : `vendor/${name}.cjs`);
-    const compiled = compile(file, name, argv);
-    if (!compiled.fromCache) uncached.push(compiled);
+    const compiled = compile(join(dist, name), name, argv);
+    uncached.push(compiled);
     const module = { exports: {} };
     loaded.set(name, module);
     const evaluate = compiled.script.runInThisContext() as Wrapper;
-    evaluate(module.exports, bundleRequire, module, file, dist);
+    evaluate(module.exports, bundleRequire, module, join(dist, name), dist);
     return module.exports;
   };
-  const bundleRequire = lazyRequire((id) => (Object.hasOwn(DIGESTS, id) ? load(id) : require(id)));
+  const moduleOf = (id: string, group: string, path: string): unknown => {
+    if (!modules.has(id)) modules.set(id, (load(`${group}.cjs`) as Group).modules[path]?.());
+    return modules.get(id);
+  };
+  const bundleRequire = lazyRequire((id) => {
+    const [, group, path] = ELSEWHERE.exec(id) ?? [];
+    if (group !== undefined && path !== undefined) return moduleOf(id, group, path);
+    const vendor = `vendor/${id}.cjs`;
+    return Object.hasOwn(DIGESTS, vendor) ? load(vendor) : require(id);
+  });
   const store = (): void => {
-    for (const { script, cache } of uncached.splice(0)) {
-      if (cache !== undefined) writeCodeCache(cache, script.createCachedData());
+    for (const { script, store: path } of uncached.splice(0)) {
+      if (path === undefined) continue;
+      writeCodeCache(path, script.createCachedData());
+      discard(firstCachePath(path));
     }
   };
-  return { load, store };
+  return { main: () => load(MAIN), store };
 };
 
 interface Compiled {
   readonly script: Script;
-  /** Where its code is kept; `undefined` when it must not be. */
-  readonly cache: string | undefined;
-  readonly fromCache: boolean;
+  /** Where its code is to be kept; `undefined` when it must not be, or is. */
+  readonly store: string | undefined;
 }
 
 const compile = (file: string, name: string, argv: readonly string[]): Compiled => {
   // Bundles are ASCII: `latin1` reads them without decoding.
   const source = readFileSync(file, 'latin1');
   const digest = DIGESTS[name] ?? '';
+  const isOurs = source.startsWith(`/*${digest}*/`);
+  // The parts of the program fit together only as they were built; a package does as it is.
+  if (!isOurs && name !== MAIN && !name.includes('/')) throw new Error(replaced(file));
   // A file of another build (an upgrade is going on) runs, but never with or into a cache of this one.
-  const cache = source.startsWith(`/*${digest}*/`) ? codeCachePath(digest, argv) : undefined;
-  const cachedData = cache === undefined ? undefined : readCodeCache(cache);
-  const script = new Script(source, {
-    filename: file,
-    ...(cachedData && { cachedData }),
-  });
-  return { script, cache, fromCache: cachedData !== undefined && script.cachedDataRejected === false };
+  if (!isOurs) return { script: new Script(source, { filename: file }), store: undefined };
+  const path = codeCachePath(digest, argv);
+  const known = readCodeCache(path);
+  const cachedData = known ?? readCodeCache(firstCachePath(path));
+  const script = new Script(source, { filename: file, ...(cachedData && { cachedData }) });
+  const taken = cachedData !== undefined && script.cachedDataRejected === false;
+  if (known !== undefined) return { script, store: taken ? undefined : path };
+  return { script, store: taken ? path : firstCachePath(path) };
 };
+
+const replaced = (file: string): string =>
+  `${file} is of another version: the program was replaced while it ran; run the command again`;

@@ -29,19 +29,19 @@ const start = (): void => {
 const run = async (argv: readonly string[]): Promise<void> => {
   const debug = argv.includes('--debug');
   // Loads half of Node's module system: only for who asks.
-  if (debug) (await import('./stacks.js')).mapStacks(join(__dirname, 'main.cjs'));
+  if (debug) (await import('./stacks.js')).mapStacks(__dirname);
   const fail = (error: unknown): void => reportUnexpected(error, debug);
   process.on('uncaughtException', (error) => {
     fail(error);
     process.exit(1);
   });
   try {
-    const { load, store } = openScripts(__dirname, argv);
-    const { main } = load('main') as Program;
-    const timer = setTimeout(store, STORE_AFTER_MS).unref();
+    const scripts = openScripts(__dirname, argv);
+    const { main } = scripts.main() as Program;
+    const timer = setTimeout(scripts.store, STORE_AFTER_MS).unref();
     process.exitCode = await main(argv, { packageRoot: join(__dirname, '..') });
     clearTimeout(timer);
-    store();
+    scripts.store();
   } catch (error) {
     fail(error);
   }

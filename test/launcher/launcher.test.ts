@@ -142,9 +142,12 @@ describe('the code cache', () => {
   };
   const say = (text: string): Promise<void> => withMain(`process.stdout.write('${text}'); return 0;`);
 
-  test('is written once a command and used afterwards', async () => {
+  test('is written by the first two runs of a command and used afterwards', async () => {
     await say('one');
     await project.run(['status']);
+    expect(onlyCache()).toMatch(/-status-first\.bin$/);
+    await project.run(['status']);
+    expect(onlyCache()).toMatch(/-status\.bin$/);
     const before = statSync(onlyCache(), { bigint: true });
     expect(await project.run(['status'])).toEqual({ code: 0, stdout: 'one', stderr: '' });
     expect(statSync(onlyCache(), { bigint: true })).toMatchObject({
@@ -182,6 +185,17 @@ describe('the code cache', () => {
     expect(() => caches()).toThrow('ENOENT');
   });
 
+  test('grows in the second run by what the first one had no use for', async () => {
+    const many = Array.from({ length: 200 }, (_, index) => `() => [${index}, 'text ${index}']`).join(', ');
+    await withMain(
+      `const all = [${many}]; return argv.includes('--all') ? all.map((each) => each()).length - 200 : 0;`,
+    );
+    await project.run(['status']);
+    const { size } = statSync(onlyCache());
+    await project.run(['status', '--all']);
+    expect(statSync(onlyCache()).size).toBeGreaterThan(size + 10_000);
+  });
+
   test.each([
     ['that is no code', (path: string) => writeFileSync(path, 'rubbish')],
     ['that is cut short', (path: string) => writeFileSync(path, readFileSync(path).subarray(0, 900))],
@@ -190,9 +204,11 @@ describe('the code cache', () => {
   ])('%s is made again', async (_, spoil) => {
     await say('one');
     await project.run(['status']);
+    await project.run(['status']);
     const path = onlyCache();
     const good = statSync(path);
     spoil(path);
+    await project.run(['status']);
     expect(await project.run(['status'])).toEqual({ code: 0, stdout: 'one', stderr: '' });
     expect(statSync(onlyCache()).ino).not.toBe(good.ino);
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -202,6 +218,7 @@ describe('the code cache', () => {
     await withMain("return argv[0] === 'run' ? (await import('yaml')).parse('5') : 0;");
     expect((await project.run(['status'])).code).toBe(0);
     expect(caches().length).toBe(1);
+    expect((await project.run(['run'])).code).toBe(5);
     expect((await project.run(['run'])).code).toBe(5);
     const before = caches().map((name) => statSync(join(project.cacheFolder, name)).ino);
     expect(before.length).toBe(3);
@@ -226,5 +243,75 @@ describe('the code cache', () => {
         await new Promise((settle) => setTimeout(settle, 20));
       return 7;`);
     expect((await project.run(['run'])).code).toBe(7);
+  });
+});
+
+describe('a program in several bundles', () => {
+  const THING = 'export class Thing {}\nexport const count = { now: 0 };\n';
+  /** `run` needs one module more, `graph` another; all of them share a third. */
+  const build = async (): Promise<void> => {
+    project.write('orchestrator/model/thing.ts', THING);
+    project.write(
+      'orchestrator/commands/run.ts',
+      "import { count } from '../model/thing.js';\nexport const run = async () => { count.now += 1; return (await import('../effects/make.js')).make(); };\n",
+    );
+    project.write(
+      'orchestrator/effects/make.ts',
+      "import { Thing, count } from '../model/thing.js';\nexport const make = () => { count.now += 1; return new Thing(); };\n",
+    );
+    project.write(
+      'orchestrator/commands/graph.ts',
+      "import { make } from '../effects/make.js';\nexport const graph = () => { make();\n  throw new Error('boom'); };\n",
+    );
+    await withMain(
+      `if (argv[0] === 'graph') return (await import('../commands/graph.js')).graph();
+       if (argv[0] !== 'run') return 0;
+       const made = await (await import('../commands/run.js')).run();
+       return made instanceof Thing ? count.now : 99;`,
+      "import { Thing, count } from '../model/thing.js';",
+    );
+  };
+  const bundles = (): readonly string[] =>
+    readdirSync(join(project.root, 'dist')).filter((name) => name.endsWith('.cjs'));
+
+  test('has each module once, and loads what a command needs', async () => {
+    await build();
+    expect(bundles().toSorted()).toEqual(['main.cjs', 'orchestrate.cjs', 'tools.cjs', 'work.cjs']);
+    expect((await project.run(['run'])).code).toBe(2);
+    for (const name of ['tools.cjs', 'work.cjs']) rmSync(join(project.root, 'dist', name));
+    expect((await project.run(['status'])).code).toBe(0);
+    expect((await project.run(['run'])).code).toBe(1);
+  });
+
+  test('names the sources of all of them with `--debug`', async () => {
+    await build();
+    const { stderr } = await project.run(['graph', '--debug']);
+    expect(stderr).toMatch(/orchestrator\/commands\/graph\.ts:3:\d+/);
+    expect(stderr).toMatch(/orchestrator\/cli\/main\.ts:\d+:\d+/);
+  });
+
+  test('that was replaced while it ran says so, and mixes no versions', async () => {
+    await build();
+    const old = ['main.cjs', 'orchestrate.cjs'].map(
+      (name) => [name, readFileSync(join(project.root, 'dist', name))] as const,
+    );
+    project.write('orchestrator/model/thing.ts', `${THING}export const more = 1;\n`);
+    project.write(
+      'orchestrator/effects/make.ts',
+      "import { more } from '../model/thing.js';\nexport const make = () => more;\n",
+    );
+    await project.build();
+    for (const [name, bytes] of old) writeFileSync(join(project.root, 'dist', name), bytes);
+    const { code, stderr } = await project.run(['run']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('the program was replaced while it ran; run the command again');
+  });
+
+  test('takes away a bundle that nothing is left for', async () => {
+    await build();
+    await withMain('return 0;');
+    rmSync(join(project.root, 'orchestrator/commands'), { recursive: true });
+    await project.build();
+    expect(bundles().toSorted()).toEqual(['main.cjs', 'orchestrate.cjs']);
   });
 });
