@@ -12,6 +12,7 @@ import { boot, type Booted } from '../record/boot.js';
 import { peekPipelineFile } from '../record/peek.js';
 import { isOver, nextActionOf } from '../record/next.js';
 import { markerPath } from '../record/rebuild-marker.js';
+import { lookAtRecord, type Look } from '../record/rest.js';
 import { openRecorder, type Recorder } from '../record/recorder.js';
 import { trackerOf } from '../record/tracker.js';
 import { sealKey } from '../state/home.js';
@@ -31,7 +32,10 @@ export interface OpenTicket {
   readonly run: TicketRun;
   /** Journal line at which this process took over; 0 for a new ticket. */
   readonly resumedAt: number;
-  readonly close: () => void;
+  /** How the record looked before it was read. */
+  readonly record: readonly Look[];
+  /** @param last is done when everything is written down, before the lock is given back */
+  readonly close: (last?: () => void) => void;
 }
 
 export interface OpenOptions {
@@ -60,6 +64,7 @@ export const openTicket = async (session: Session, options: OpenOptions): Promis
   const lock = takeLock(directory.path, ticket, isoTime(session.clock));
   try {
     const finished = await settled(directory, key, options.onNote);
+    const record = lookAtRecord(directory);
     const found = boot(directory, key);
     const { pipeline } = options.loaded;
     requireSameNextAction(directory, found, options.loaded, key);
@@ -79,7 +84,7 @@ export const openTicket = async (session: Session, options: OpenOptions): Promis
     openRun(session, paths, recorder, options);
     readInbox(recorder);
     const run = await ticketRun(session, options, recorder);
-    return { run, resumedAt, close: () => closeTicket(run, lock) };
+    return { run, resumedAt, record, close: (last) => closeTicket(run, lock, last) };
   } catch (error) {
     lock.release();
     throw error;
@@ -123,10 +128,11 @@ const rebuilt = async (
   return begun.booted;
 };
 
-const closeTicket = ({ recorder, files }: TicketRun, lock: Lock): void => {
+const closeTicket = ({ recorder, files }: TicketRun, lock: Lock, last?: () => void): void => {
   try {
     recorder.writeNextAction();
     recorder.close(files.learned());
+    last?.();
   } finally {
     lock.release();
   }

@@ -23,6 +23,8 @@ export interface Reporter {
   readonly note: (ticket: string, text: string) => void;
   readonly problem: (ticket: string, failure: Failure) => void;
   readonly ended: (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummary) => void;
+  /** Nothing was to be done, and nothing was booted to find out. */
+  readonly rested: (ticket: string, targets: number) => void;
 }
 
 export const reporterFor = (session: Session): Reporter =>
@@ -46,6 +48,8 @@ const jsonReporter = ({ io, request }: Session): Reporter => {
       io.stderr(`error: ${failureText(failure)}\n`);
     },
     ended: (run, outcome, state) => emit({ ticket: run.ticket, type: 'run.ended', state, ...outcome }),
+    rested: (ticket, targets) =>
+      emit({ ticket, type: 'run.ended', state: 'done', upToDate: targets, made: 0, wanted: targets }),
   };
 };
 
@@ -83,6 +87,7 @@ const textReporter = (session: Session): Reporter => {
       ),
     ended: (run, outcome, summary) =>
       say(run.ticket, fromHere(request.directories, lastWords(run, outcome, summary, paint))),
+    rested: (ticket, targets) => say(ticket, wholeText(targets, 0)),
   };
 };
 
@@ -174,6 +179,9 @@ const whatToRead = (run: TicketRun, target: Target): string => {
   return `look at ${files === '' ? 'its output' : files} (\`orchestrate logs --ticket ${run.ticket} ${target.name}\`)`;
 };
 
+const wholeText = (targets: number, made: number): string =>
+  `${made === 0 ? 'nothing to do: ' : ''}${targets} of ${targets} targets are up to date`;
+
 const lastWords = (
   run: TicketRun,
   outcome: SchedulerOutcome,
@@ -181,10 +189,7 @@ const lastWords = (
   paint: Painter,
 ): string => {
   const { ticket } = run;
-  if (outcome.upToDate === outcome.wanted) {
-    const made = outcome.made === 0 ? 'nothing to do: ' : '';
-    return `${made}${outcome.wanted} of ${outcome.wanted} targets are up to date`;
-  }
+  if (outcome.upToDate === outcome.wanted) return wholeText(outcome.wanted, outcome.made);
   const waiting = run.pipeline.targets.find(
     ({ name }) => targetState(run.recorder.run, name).value === 'waiting',
   );

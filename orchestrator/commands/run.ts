@@ -10,6 +10,7 @@ import { trackerOf } from '../record/tracker.js';
 import type { SchedulerOutcome } from '../scheduler/scheduler.js';
 import { sealKey } from '../state/home.js';
 import { runDirectory } from '../state/run-dir.js';
+import { rememberRest, ticketsAtRest } from './at-rest.js';
 import { dryRun } from './explain.js';
 import { loadFor, openTicket, type OpenTicket } from './open-ticket.js';
 import { preflight } from './preflight.js';
@@ -29,9 +30,10 @@ const ticketsOf = (session: Session): string[] => {
   });
 };
 
-const jobsOf = (session: Session, pipelines: readonly Loaded[]): number => {
+/** `undefined` when the pipelines say it. */
+const askedJobs = (session: Session): number | undefined => {
   const text = flagText(session, 'jobs');
-  if (text === undefined) return Math.max(...pipelines.map(({ pipeline }) => pipeline.settings.jobs));
+  if (text === undefined) return undefined;
   const jobs = Number(text);
   if (Number.isSafeInteger(jobs) && jobs >= 1 && jobs <= 1_024) return jobs;
   throw new Problem({
@@ -45,13 +47,20 @@ const jobsOf = (session: Session, pipelines: readonly Loaded[]): number => {
 export const run = async (session: Session): Promise<number> => {
   const tickets = ticketsOf(session);
   const paths = repositoryOf(session);
+  const asked = askedJobs(session);
+  const resting = ticketsAtRest(session, paths, tickets);
+  if (resting !== undefined) {
+    const { rested } = reporterFor(session);
+    for (const [ticket, targets] of resting) rested(ticket, targets);
+    return 0;
+  }
   const loaded = new Map<string, Loaded>();
   for (const ticket of tickets) loaded.set(ticket, await loadFor(session, paths, ticket));
   requireUntil(session, [...loaded.values()]);
   const rebuild = flagText(session, 'rebuild');
   if (rebuild !== undefined)
     await (await import('./rebuild.js')).requireRebuildable(session, paths, loaded, rebuild);
-  const jobs = jobsOf(session, [...loaded.values()]);
+  const jobs = asked ?? Math.max(...[...loaded.values()].map(({ pipeline }) => pipeline.settings.jobs));
   if (flagSet(session, 'dry-run')) return dryRun(session, paths, loaded);
   for (const [ticket, { pipeline }] of loaded) await preflight(session, paths, ticket, pipeline);
   const halt = newHalt();
@@ -118,6 +127,16 @@ const oneTicketRun = async (
   }
 };
 
+const askerFor = (session: Session, ticket: string, { mainRoot }: RepositoryPaths) =>
+  terminalApproval(session, ticket, async () => {
+    const { exposedElsewhere } = await import('./live-children.js');
+    return exposedElsewhere({
+      mainRoot,
+      directory: runDirectory(mainRoot, ticket),
+      key: sealKey(session.home),
+    });
+  });
+
 const driveTicket = async (
   session: Session,
   ticket: string,
@@ -125,11 +144,7 @@ const driveTicket = async (
   world: World,
 ): Promise<number> => {
   const { reporter, paths } = world;
-  const directory = runDirectory(paths.mainRoot, ticket);
-  const ask = terminalApproval(session, ticket, async () => {
-    const { exposedElsewhere } = await import('./live-children.js');
-    return exposedElsewhere({ mainRoot: paths.mainRoot, directory, key: sealKey(session.home) });
-  });
+  const ask = askerFor(session, ticket, paths);
   const rebuild = flagText(session, 'rebuild');
   // A failed target stops its own ticket; a signal stops all of them.
   const halt = linkedHalt(world.halt);
@@ -153,6 +168,7 @@ const driveTicket = async (
   reporter.opened(ticket, loaded.pipeline);
   if (isGivenUp(loaded.pipeline, open.run.recorder.run)) halt.halt('abandoned');
   let isFirst = true;
+  let last: (() => void) | undefined;
   beforeFirst = () => {
     if (isFirst) noteResume(open, reporter);
     isFirst = false;
@@ -160,12 +176,14 @@ const driveTicket = async (
   try {
     const outcome = await scheduleWaiting(session, open.run, reporter);
     finishRun(open.run, outcome);
+    if (outcome.upToDate === loaded.pipeline.targets.length)
+      last = () => rememberRest(session, paths, loaded, open);
     return report(open.run, outcome, reporter);
   } catch (error) {
     throw inTheMiddle(error);
   } finally {
     world.running.delete(open.run);
-    open.close();
+    open.close(last);
   }
 };
 

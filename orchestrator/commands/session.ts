@@ -6,7 +6,7 @@ import type { RepositoryPaths } from '../model/git.js';
 import type { Pipeline } from '../model/pipeline.js';
 import { requireTicketId } from '../model/ticket.js';
 import { findRepository } from '../git/repository.js';
-import { loadPipeline } from '../pipeline/load.js';
+import { loadPipeline, type PipelineRequest } from '../pipeline/load.js';
 import type { PipelineProblem } from '../pipeline/problems.js';
 import { boot, type Booted } from '../record/boot.js';
 import { cacheFolder, orchestrateHome, sealKey } from '../state/home.js';
@@ -143,21 +143,27 @@ export const recordedPath = (paths: RepositoryPaths, packageRoot: string, file: 
 };
 
 /** The pipeline that was asked for, else the one that the run was started with, else the repository's, else the built-in one. */
-export const pipelineFor = async (
+export const pipelineRequest = (
   session: Session,
   paths: RepositoryPaths,
   recorded?: string,
-): Promise<Loaded> => {
+): PipelineRequest => {
   const asked = flagText(session, 'file');
   const file =
     asked === undefined ? fromRecord(paths, session.packageRoot, recorded) : resolve(session.cwd, asked);
-  return loadPipeline({
+  return {
     root: paths.mainRoot,
     packageRoot: session.packageRoot,
     cacheDir: cacheFolder(session.home),
     ...(file === undefined ? {} : { file }),
-  });
+  };
 };
+
+export const pipelineFor = async (
+  session: Session,
+  paths: RepositoryPaths,
+  recorded?: string,
+): Promise<Loaded> => loadPipeline(pipelineRequest(session, paths, recorded));
 
 export const recordedFile = (booted: Booted): string | undefined => booted.run.opened?.pipeline.file;
 

@@ -5,7 +5,7 @@ import type { Pipeline, Target } from '../model/pipeline.js';
 import type { TargetFiles } from '../scheduler/freshness.js';
 import { fileDigests, type FileDigests } from '../state/file-digests.js';
 
-const isGlob = (path: string): boolean => /[*?[\]{}]/.test(path);
+export const isGlob = (path: string): boolean => /[*?[\]{}]/.test(path);
 
 interface TargetFilesOptions {
   readonly pipeline: Pipeline;

@@ -56,6 +56,9 @@ const slotOf = (request: PipelineRequest, dir: string): CacheSlot => {
   return cacheSlot(dir, [version.ok ? version.source.digest : '', build, root, packageRoot, file]);
 };
 
+/** Stands for all that a loaded pipeline depends on besides the bytes of its files: the program, the places, the path. */
+export const pipelineSalt = (request: PipelineRequest): string => slotOf(request, '').salt;
+
 /** YAML of some 500 targets. */
 const LARGE_BYTES = 50_000;
 

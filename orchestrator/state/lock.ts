@@ -94,6 +94,9 @@ export const lockHolder = (folder: string): LockHolder | undefined => {
   return seen.state === 'held' ? seen.holder : undefined;
 };
 
+/** Can it be said that nobody holds the ticket? */
+export const isUnlocked = (folder: string): boolean => look(folder).state === 'free';
+
 /** Has the machine been started again since somebody last held this ticket? Also true when that cannot be told. */
 export const hasRebooted = (folder: string): boolean => {
   const number = numbersIn(folder).at(-1);
