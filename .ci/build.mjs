@@ -1,7 +1,7 @@
 // node .ci/build.mjs [--types] [--force] [--root DIR]
 //
-// dist/main.cjs              what every run needs of the program, bundled and minified; wrapped so that the launcher compiles it as it is
-// dist/work.cjs, tools.cjs   the rest of it, loaded when it is needed: what makes something, and the other commands
+// dist/main.cjs              what every command needs, bundled and minified; wrapped so that the launcher compiles it as it is
+// dist/core.cjs, work.cjs, tools.cjs   the rest of the program, loaded when it is needed: see groups.mjs
 // dist/*.cjs.map             read for --debug only
 // dist/vendor/NAME.cjs       heavy packages, wrapped likewise, loaded when they are needed
 // dist/scripted-worker.cjs   the embedded scripted worker, a program of its own

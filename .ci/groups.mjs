@@ -1,14 +1,17 @@
-// Which of the program's modules go into which bundle. A `run` that finds everything up to date reads the first one only: the code
-// of the others, four fifths of it, is neither read nor unpacked.
+// Which of the program's modules go into which bundle. A `run` that has nothing to do reads the first one only: the code of the
+// others, nine tenths of it, is neither read nor unpacked.
 import { relative } from 'node:path';
 import { build } from 'esbuild';
 
 const ENTRY = 'orchestrator/cli/main.ts';
 const RUN = 'orchestrator/commands/run.ts';
+/** What `run` loads when there is something to do. */
+const DRIVE = 'orchestrator/commands/run-tickets.ts';
 
 /**
  * @typedef {object} Group
- * @property {string} name `main`: what every `run` needs; `work`: what one needs that makes something; `tools`: the other commands
+ * @property {string} name `main`: what every command needs, and a `run` with nothing to do; `core`: what every other `run` needs; `work`: what it
+ *   needs besides, for agents, trees and git; `tools`: the other commands
  * @property {readonly string[]} shared paths of its modules that other groups import
  */
 
@@ -29,20 +32,20 @@ export const groupModules = async (root, options) => {
     for (const path of found) for (const to of edges(path, kinds)) found.add(to);
     return found;
   };
-  const run = RUN in inputs ? [RUN] : [];
-  const main = reach([ENTRY, ...run], ['import-statement']);
-  const work = reach(run, EVERY_KIND);
-  const groupOf = (path) => {
-    if (main.has(path)) return 'main';
-    if (work.has(path)) return 'work';
-    return path in inputs ? 'tools' : undefined;
+  const known = (path) => (path in inputs ? [path] : []);
+  const members = {
+    main: reach([ENTRY, ...known(RUN)], ['import-statement']),
+    core: reach(known(DRIVE), ['import-statement']),
+    work: reach(known(RUN), EVERY_KIND),
+    tools: new Set(Object.keys(inputs)),
   };
+  const groupOf = (path) => Object.keys(members).find((name) => members[name].has(path));
   const shared = new Set(
     Object.keys(inputs).flatMap((path) =>
       edges(path, EVERY_KIND).filter((to) => groupOf(to) !== groupOf(path)),
     ),
   );
-  const groups = ['main', 'work', 'tools'].map((name) => ({
+  const groups = Object.keys(members).map((name) => ({
     name,
     shared: [...shared].filter((path) => groupOf(path) === name).toSorted((a, b) => (a < b ? -1 : 1)),
   }));

@@ -12,15 +12,8 @@ import { takeLock } from '../state/lock.js';
 import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
 import { requireNoLiveChild } from './live-children.js';
-import {
-  existingRun,
-  flagText,
-  oneTicket,
-  pipelineFor,
-  recordedFile,
-  repositoryOf,
-  type Session,
-} from './session.js';
+import { recordedFile } from './boot-run.js';
+import { existingRun, flagText, oneTicket, pipelineFor, repositoryOf, type Session } from './session.js';
 
 /** `abandon`: a person gives up one target, or everything that is not done. The record and the tree stay. */
 export const abandon = async (session: Session): Promise<number> => {

@@ -1,18 +1,15 @@
 /** `run` of tickets that are finished and of which nothing has changed: found out by looking at files, without a boot. */
 import { existsSync } from 'node:fs';
 import type { RepositoryPaths } from '../model/git.js';
-import type { Pipeline, Target } from '../model/pipeline.js';
-import type { TicketRun } from '../effects/ticket-run.js';
-import { isGlob } from '../effects/target-files.js';
+import { jsonText } from '../model/text.js';
 import { pipelineSalt } from '../pipeline/load.js';
 import { peekPipelineFile } from '../record/peek.js';
 import { markerPath } from '../record/rebuild-marker.js';
-import { lookAtFile, targetsAtRest, writeRest, type Look } from '../record/rest.js';
-import { existingKey, sealKey } from '../state/home.js';
+import { targetsAtRest } from '../record/rest.js';
+import { existingKey } from '../state/home.js';
 import { isUnlocked } from '../state/lock.js';
 import { runDirectory } from '../state/run-dir.js';
-import type { OpenTicket } from './open-ticket.js';
-import { flagSet, flagText, pipelineRequest, refuseLinks, type Loaded, type Session } from './session.js';
+import { flagSet, flagText, pipelineRequest, refuseLinks, type Session } from './session.js';
 
 /** Number of targets by ticket; `undefined` unless all of them are at rest, and no more was asked for. */
 export const ticketsAtRest = (
@@ -43,48 +40,16 @@ const atRest = (session: Session, paths: RepositoryPaths, ticket: string): numbe
   return targetsAtRest(directory, key, pipelineSalt(request));
 };
 
-/** Remembers that a ticket is at rest, where that can be told by looking at files. */
-export const rememberRest = (
-  session: Session,
-  paths: RepositoryPaths,
-  { pipeline, warnings }: Loaded,
-  { run, record }: OpenTicket,
-): void => {
-  if (warnings.length > 0 || !isPlain(run)) return;
-  const files = filesOf(run, pipeline);
-  if (files === undefined) return;
-  const request = pipelineRequest(session, paths, peekPipelineFile(run.recorder.directory.journal));
-  const rest = { salt: pipelineSalt(request), targets: pipeline.targets.length, record, files };
-  writeRest(run.recorder.directory, sealKey(session.home), rest, session.clock.now());
-};
+/** What a run that finds everything up to date ends with. */
+export const wholeText = (targets: number, made: number): string =>
+  `${made === 0 ? 'nothing to do: ' : ''}${targets} of ${targets} targets are up to date`;
 
-/** Commands on files of the checkout only: what agents, trees, people and git have to say is not in the look of a file. */
-const isPlain = ({ pipeline, recorder }: TicketRun): boolean =>
-  Object.keys(recorder.run.facts).length === 0 && pipeline.targets.every(isPlainTarget);
-
-const isPlainTarget = (target: Target): boolean =>
-  target.recipe.kind === 'command' &&
-  target.makes === 'files' &&
-  target.gates.length === 0 &&
-  target.whenLabels === undefined &&
-  !target.latch &&
-  !target.inputs.some(isGlob);
-
-/** As they looked when they were judged; `undefined` when that is not remembered of one of them. */
-const filesOf = (
-  { paths, recorder }: TicketRun,
-  { sources, targets }: Pipeline,
-): ReadonlyMap<string, Look> | undefined => {
-  const files = new Map<string, Look>();
-  for (const { path, bytes, mtimeMs } of sources) {
-    const look = lookAtFile(path);
-    if (look.size !== bytes || look.mtimeMs !== mtimeMs) return undefined;
-    files.set(path, look);
+/** The last words of a run that had nothing to do, the same as of one that booted; its exit status. */
+export const sayAtRest = ({ io, request }: Session, resting: ReadonlyMap<string, number>): number => {
+  for (const [ticket, targets] of resting) {
+    const ended = { ticket, type: 'run.ended', state: 'done', upToDate: targets, made: 0, wanted: targets };
+    const several = request.tickets.length > 1 ? `${ticket}  ` : '';
+    io.stdout(request.json ? `${jsonText(ended)}\n` : `${several}${wholeText(targets, 0)}\n`);
   }
-  for (const path of targets.flatMap(({ inputs, outputs }) => [...inputs, ...outputs])) {
-    const look = recorder.run.stats[path];
-    if (look === undefined) return undefined;
-    files.set(`${paths.mainRoot}/${path}`, look);
-  }
-  return files;
+  return 0;
 };

@@ -4,7 +4,8 @@ import { changeLine, changesSinceOpened } from '../record/source-changes.js';
 import { readDirectives } from '../state/inbox.js';
 import { DOCUMENTS } from '../state/run-dir.js';
 import { printJson } from './io.js';
-import { bootRun, existingRun, oneTicket, repositoryOf, type Session } from './session.js';
+import { bootRun } from './boot-run.js';
+import { existingRun, oneTicket, repositoryOf, type Session } from './session.js';
 
 /** Its lines at column 0 are ours. Of a file that we did not name none is. */
 const isOurs = (name: string): boolean => (DOCUMENTS as readonly string[]).includes(name);

@@ -19,15 +19,8 @@ import { printJson } from './io.js';
 import { requireNoExposedWorker } from './live-children.js';
 import { refuseWorkers } from './refuse-workers.js';
 import { whereFrom } from './where-from.js';
-import {
-  existingRun,
-  flagText,
-  oneTicket,
-  pipelineFor,
-  recordedFile,
-  repositoryOf,
-  type Session,
-} from './session.js';
+import { recordedFile } from './boot-run.js';
+import { existingRun, flagText, oneTicket, pipelineFor, repositoryOf, type Session } from './session.js';
 
 type Answer = 'approved' | 'rejected';
 

@@ -10,13 +10,12 @@ import { freshnessOf, type Freshness, type TargetFiles } from '../scheduler/fres
 import { runDirectory } from '../state/run-dir.js';
 import { printJson } from './io.js';
 import { table } from './paint.js';
+import { bootRun, recordedFile } from './boot-run.js';
 import {
-  bootRun,
   existingRun,
   flagText,
   oneTicket,
   pipelineFor,
-  recordedFile,
   repositoryOf,
   type Loaded,
   type Session,

@@ -2,16 +2,8 @@ import { Problem } from '../model/failure.js';
 import { renderGraph } from '../pipeline/render.js';
 import { targetState } from '../machine/run-state.js';
 import { printJson, usesColour } from './io.js';
-import {
-  bootRun,
-  existingRun,
-  flagText,
-  oneTicket,
-  pipelineFor,
-  recordedFile,
-  repositoryOf,
-  type Session,
-} from './session.js';
+import { bootRun, recordedFile } from './boot-run.js';
+import { existingRun, flagText, oneTicket, pipelineFor, repositoryOf, type Session } from './session.js';
 
 const FORMATS = ['ascii', 'mermaid', 'dot', 'svg'] as const;
 

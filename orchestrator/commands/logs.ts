@@ -9,7 +9,8 @@ import { liveness } from '../state/identity.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import { printJson } from './io.js';
 import { childIdentity } from './status.js';
-import { bootRun, existingRun, flagSet, flagText, oneTicket, repositoryOf, type Session } from './session.js';
+import { bootRun } from './boot-run.js';
+import { existingRun, flagSet, flagText, oneTicket, repositoryOf, type Session } from './session.js';
 
 /** More lines than a person reads at a time are a file, and the file's name is printed. */
 const MOST_LINES = 1_000;

@@ -26,7 +26,8 @@ import { runDirectory, type RunDirectory } from '../state/run-dir.js';
 import { liveChildren } from './live-children.js';
 import { requireTree } from './world.js';
 import { openedEvent } from './pipeline-record.js';
-import { bootRun, existingRun, type Loaded, type Session } from './session.js';
+import { bootRun } from './boot-run.js';
+import { existingRun, type Loaded, type Session } from './session.js';
 
 const noRun = (ticket: string): Problem =>
   new Problem({

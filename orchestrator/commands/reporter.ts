@@ -9,6 +9,7 @@ import type { TicketRun } from '../effects/ticket-run.js';
 import type { RunSummary } from '../record/next.js';
 import { approveCommand, rebuildCommand } from '../record/next.js';
 import type { SchedulerOutcome } from '../scheduler/scheduler.js';
+import { wholeText } from './at-rest.js';
 import { failureFromHere, fromHere } from './from-here.js';
 import { failureText, noteText } from './io.js';
 import { painter, type Painter } from './paint.js';
@@ -23,8 +24,6 @@ export interface Reporter {
   readonly note: (ticket: string, text: string) => void;
   readonly problem: (ticket: string, failure: Failure) => void;
   readonly ended: (run: TicketRun, outcome: SchedulerOutcome, summary: RunSummary) => void;
-  /** Nothing was to be done, and nothing was booted to find out. */
-  readonly rested: (ticket: string, targets: number) => void;
 }
 
 export const reporterFor = (session: Session): Reporter =>
@@ -48,8 +47,6 @@ const jsonReporter = ({ io, request }: Session): Reporter => {
       io.stderr(`error: ${failureText(failure)}\n`);
     },
     ended: (run, outcome, state) => emit({ ticket: run.ticket, type: 'run.ended', state, ...outcome }),
-    rested: (ticket, targets) =>
-      emit({ ticket, type: 'run.ended', state: 'done', upToDate: targets, made: 0, wanted: targets }),
   };
 };
 
@@ -87,7 +84,6 @@ const textReporter = (session: Session): Reporter => {
       ),
     ended: (run, outcome, summary) =>
       say(run.ticket, fromHere(request.directories, lastWords(run, outcome, summary, paint))),
-    rested: (ticket, targets) => say(ticket, wholeText(targets, 0)),
   };
 };
 
@@ -178,9 +174,6 @@ const whatToRead = (run: TicketRun, target: Target): string => {
   const files = target.outputs.map((path) => `\`${visibleLine(path)}\``).join(', ');
   return `look at ${files === '' ? 'its output' : files} (\`orchestrate logs --ticket ${run.ticket} ${target.name}\`)`;
 };
-
-const wholeText = (targets: number, made: number): string =>
-  `${made === 0 ? 'nothing to do: ' : ''}${targets} of ${targets} targets are up to date`;
 
 const lastWords = (
   run: TicketRun,

@@ -8,8 +8,7 @@ import { requireTicketId } from '../model/ticket.js';
 import { findRepository } from '../git/repository.js';
 import { loadPipeline, type PipelineRequest } from '../pipeline/load.js';
 import type { PipelineProblem } from '../pipeline/problems.js';
-import { boot, type Booted } from '../record/boot.js';
-import { cacheFolder, orchestrateHome, sealKey } from '../state/home.js';
+import { cacheFolder, orchestrateHome } from '../state/home.js';
 import { runDirectory, stateFolder, ticketsWithRuns, type RunDirectory } from '../state/run-dir.js';
 import type { Io } from './io.js';
 
@@ -133,9 +132,6 @@ export const refuseLinks = (paths: RepositoryPaths, directory: RunDirectory): vo
   }
 };
 
-export const bootRun = (session: Session, directory: RunDirectory): Booted =>
-  boot(directory, sealKey(session.home));
-
 /** How a pipeline file is named in the record: relative inside the repository, so that a moved checkout still finds it. */
 export const recordedPath = (paths: RepositoryPaths, packageRoot: string, file: string): string => {
   if (file === join(packageRoot, 'targets.yaml')) return 'builtin';
@@ -164,8 +160,6 @@ export const pipelineFor = async (
   paths: RepositoryPaths,
   recorded?: string,
 ): Promise<Loaded> => loadPipeline(pipelineRequest(session, paths, recorded));
-
-export const recordedFile = (booted: Booted): string | undefined => booted.run.opened?.pipeline.file;
 
 const fromRecord = (
   paths: RepositoryPaths,

@@ -10,16 +10,8 @@ import { runDirectory, ticketsWithRuns, type RunDirectory } from '../state/run-d
 import { fromHere } from './from-here.js';
 import { printJson } from './io.js';
 import { painter, table, type Painter } from './paint.js';
-import {
-  bootRun,
-  existingRun,
-  flagSet,
-  oneTicket,
-  pipelineFor,
-  recordedFile,
-  repositoryOf,
-  type Session,
-} from './session.js';
+import { bootRun, recordedFile } from './boot-run.js';
+import { existingRun, flagSet, oneTicket, pipelineFor, repositoryOf, type Session } from './session.js';
 
 /** Identity of a child's process, as its reaper wrote it; `undefined` when it has not (yet). */
 export const childIdentity =

@@ -12,7 +12,8 @@ import { lockHolder, takeLock } from '../state/lock.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import { printJson } from './io.js';
 import { childIdentity } from './status.js';
-import { existingRun, oneTicket, pipelineFor, recordedFile, repositoryOf, type Session } from './session.js';
+import { recordedFile } from './boot-run.js';
+import { existingRun, oneTicket, pipelineFor, repositoryOf, type Session } from './session.js';
 
 /** How long the holder may take to end its children: their grace and some more. */
 const HOLDER_MS = 15_000;
