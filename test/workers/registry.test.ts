@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { AGENTS } from '../../orchestrator/model/pipeline.js';
 import { autoWorker } from '../../workers/auto.js';
@@ -36,6 +38,19 @@ describe('the registry', () => {
     expect(env).toMatchObject({ DEBUG: '1' });
     expect(worker.problems({ ...spec, command: ['x'] })).not.toEqual([]);
   });
+});
+
+test('the README sets each agent up as `doctor` says, in the order of `auto`', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+  const rows = text.split('\n').filter((line) => line.includes('`npm i -g '));
+  expect(rows.map((row) => /adapter: (\w+)/.exec(row)?.[1])).toEqual(agentsInOrder());
+  for (const [index, name] of agentsInOrder().entries()) {
+    const { agent } = workerOf(name);
+    expect(rows[index]).toContain(agent?.install.replace('npm install --global', 'npm i -g'));
+    expect(rows[index]?.replaceAll('`', '')).toContain(agent?.login.command);
+  }
+  const permissions = text.slice(text.indexOf('| agent | `none` |')).split('\n\n')[0] ?? '';
+  expect(permissions.trim().split('\n').length).toBe(2 + agentsInOrder().length);
 });
 
 describe('auto', () => {
