@@ -26,7 +26,9 @@ export const rememberRest = (
 
 /** Commands on files of the checkout only: what agents, trees, people and git have to say is not in the look of a file. */
 const isPlain = ({ pipeline, recorder }: TicketRun): boolean =>
-  Object.keys(recorder.run.facts).length === 0 && pipeline.targets.every(isPlainTarget);
+  Object.keys(recorder.run.facts).length === 0 &&
+  pipeline.settings.sandbox.mode !== 'required' &&
+  pipeline.targets.every(isPlainTarget);
 
 const isPlainTarget = (target: Target): boolean =>
   target.recipe.kind === 'command' &&
