@@ -17,7 +17,7 @@ export const attack = async (session: Session): Promise<number> => {
   refuseWorkers(session, 'an attack run');
   const paths = repositoryOf(session);
   const { pipeline } = await pipelineFor(session, paths);
-  const only = rowsOf(session);
+  const only = rowsOf(flagText(session, 'only'));
   const { io, packageRoot } = session;
   const keep = flagSet(session, 'keep');
   const report = await play({
@@ -35,14 +35,17 @@ export const attack = async (session: Session): Promise<number> => {
   return report.lines.some(({ result }) => result === 'got through') ? 1 : 0;
 };
 
+/** Without its letter a row stands for all that begin so: `16` for `16a` and `16b`. */
+const meantBy = (asked: string, known: readonly string[]): readonly string[] =>
+  known.includes(asked) ? [asked] : known.filter((id) => /^\w+[a-z]$/.test(id) && id.slice(0, -1) === asked);
+
 /** @throws `Problem` `usage` for a row that there is not */
-const rowsOf = (session: Session): ReadonlySet<string> | undefined => {
-  const text = flagText(session, 'only');
+export const rowsOf = (text: string | undefined): ReadonlySet<string> | undefined => {
   if (text === undefined) return undefined;
   const known = rowIds();
   const asked = text.split(',').map((id) => id.trim());
-  const unknown = asked.find((id) => !known.includes(id));
-  if (unknown === undefined) return new Set(asked);
+  const unknown = asked.find((id) => meantBy(id, known).length === 0);
+  if (unknown === undefined) return new Set(asked.flatMap((id) => meantBy(id, known)));
   const near = createSuggest()(unknown, known);
   throw new Problem({
     kind: 'usage',
