@@ -148,17 +148,18 @@ const startOf = (
   return { argv, env };
 };
 
-/**
- * What a sandbox is to show must be there when it is described. The prompt gets its text with the rest of the intent. Notes have
- * their folder too: copilot writes a file into one only if it is there, and without a shell it cannot make it.
- */
+/** What a sandbox is to show must be there when it is described. The prompt gets its text with the rest of the intent. */
 const makePlaces = ({ out, prompt }: WorkerPaths): void => {
-  mkdirSync(join(out, 'notes'), { recursive: true });
+  mkdirSync(out, { recursive: true });
   if (!existsSync(prompt)) writeFileSync(prompt, '', { mode: 0o400 });
 };
 
-/** The agent's own folder: its settings, and links to the user's login, where there is one. */
-const writeConfig = ({ config, schema }: WorkerPaths, invocation: Invocation, text: string): void => {
+/**
+ * The agent's own folder: its settings, and links to the user's login, where there is one. And the folder of its notes: copilot writes
+ * a file into a folder only if that is there, and without a shell it cannot make one.
+ */
+const writeConfig = ({ out, config, schema }: WorkerPaths, invocation: Invocation, text: string): void => {
+  mkdirSync(join(out, 'notes'), { recursive: true });
   mkdirSync(config, { recursive: true, mode: 0o700 });
   writeFileSync(schema, `${text}\n`);
   for (const file of invocation.files ?? []) {

@@ -9,6 +9,8 @@ const OK = '{"status":"no-change","summary":["looked"]}';
 /** A program that answers as Claude Code does. @param body shell commands before its last line, `$0.result` by default a success */
 const claude = (body = '', result = claudeResult()): string => `#!/bin/sh
 cat > /dev/null
+# Not every agent can make the folder of its notes.
+ls -A "$ORCHESTRATE_OUT/notes" > "$ORCHESTRATE_OUT/argv" || exit 9
 echo "$@" > "$ORCHESTRATE_OUT/argv"
 ${body}
 printf '%s\\n' '${result}'
