@@ -1,41 +1,50 @@
+import { once } from 'node:events';
 import { fstatSync, statSync, writeSync } from 'node:fs';
 // Loaded when it is first used (orchestrator/launcher/lazy-require.ts); a dynamic import would have Node warn on the terminal.
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
 import { usesColour, type Io } from '../commands/io.js';
-import { terminalText } from '../model/text.js';
+import { isPlain, terminalText } from '../model/text.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Set when standard output's reader went away (`| head`). */
 let isClosed = false;
 
+interface Writer {
+  readonly write: (bytes: Uint8Array) => void;
+  readonly drained: () => Promise<void>;
+}
+
 /**
  * Writes at once and whole, so that nothing is lost when the process ends; a closed pipe ends us quietly. The stream is
  * not touched, as making it costs a millisecond, unless a slow reader has to be waited for.
  */
-const writerFor = (fd: 1 | 2) => {
+const writerFor = (fd: 1 | 2): Writer => {
   let stream: NodeJS.WriteStream | undefined;
-  return (text: string): void => {
-    const bytes = Buffer.from(text);
+  const onClosed = (): void => {
+    isClosed ||= fd === 1;
+  };
+  const write = (bytes: Uint8Array): void => {
     let done = 0;
     while (stream === undefined && done < bytes.length) {
       try {
         done += writeSync(fd, bytes, done);
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        if (code === 'EPIPE') {
-          isClosed ||= fd === 1;
-          return;
-        }
+        if (code === 'EPIPE') return onClosed();
         if (code !== 'EAGAIN') throw error;
         stream = fd === 1 ? process.stdout : process.stderr;
-        stream.on('error', () => undefined);
+        stream.on('error', onClosed);
       }
     }
-    // From the first full pipe on everything goes through the stream, so that the order is kept.
-    if (done < bytes.length) stream?.write(bytes.subarray(done));
+    // From the first full pipe on everything goes through the stream, so that the order is kept. It may keep them: they are copied.
+    if (done < bytes.length) stream?.write(Buffer.from(bytes.subarray(done)));
   };
+  const drained = async (): Promise<void> => {
+    if (stream?.writableNeedDrain === true) await once(stream, 'drain').catch(onClosed);
+  };
+  return { write, drained };
 };
 
 const ask = (question: string): Promise<string | undefined> => {
@@ -69,15 +78,21 @@ const isTerminal = (fd: 0 | 1 | 2): boolean => {
 const CLEAR = '\u001B[2J\u001B[H';
 
 /** Of what a command writes, whatever it has done to it. Whether there is a terminal is asked only when something is coloured. */
-const shown = (io: Io, stream: 'stdout' | 'stderr', text: string): string =>
-  terminalText(text, text.includes('\u001B') && usesColour(io, stream));
+const shown = (io: Io, stream: 'stdout' | 'stderr', text: string | Uint8Array): Uint8Array => {
+  if (typeof text !== 'string') return isPlain(text) ? text : shown(io, stream, Buffer.from(text).toString());
+  return Buffer.from(terminalText(text, text.includes('\u001B') && usesColour(io, stream)));
+};
 
 /** The process as a command's surroundings. */
 export const processIo = (): Io => {
   const [out, err] = [writerFor(1), writerFor(2)];
   const io: Io = {
-    stdout: (text) => out(shown(io, 'stdout', text)),
-    stderr: (text) => err(shown(io, 'stderr', text)),
+    stdout: (text) => out.write(shown(io, 'stdout', text)),
+    stderr: (text) => err.write(shown(io, 'stderr', text)),
+    show: async (text) => {
+      out.write(shown(io, 'stdout', text));
+      await out.drained();
+    },
     isClosed: () => isClosed,
     env: process.env,
     cwd: process.cwd(),
@@ -95,7 +110,7 @@ export const processIo = (): Io => {
       return isTerminal(2) ? process.stderr.columns || undefined : undefined;
     },
     get clear() {
-      return isTerminal(1) ? () => out(CLEAR) : undefined;
+      return isTerminal(1) ? () => out.write(Buffer.from(CLEAR)) : undefined;
     },
     ask,
     onSignal: (listener) => {

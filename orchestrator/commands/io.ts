@@ -5,6 +5,8 @@ import { jsonText, quote, visible, visibleLine } from '../model/text.js';
 export interface Io {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
+  /** `stdout` for what has no end: resolves when there is room for more, so that a slow reader costs no memory. Bytes are UTF-8. */
+  readonly show: (text: string | Uint8Array) => Promise<void>;
   /** Width of the terminal that is written to by `stderr`; absent where there is none. */
   readonly columns?: number | undefined;
   /** Empties the screen that `stdout` is shown on; absent where there is none. */

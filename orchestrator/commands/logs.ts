@@ -4,7 +4,8 @@ import { Problem } from '../model/failure.js';
 import { TAIL_LINES } from '../model/limits.js';
 import { logLine, visibleLine } from '../model/text.js';
 import { targetState, type RunState } from '../machine/run-state.js';
-import { followLog, readTail } from '../process/tail.js';
+import { followLog } from '../process/follow.js';
+import { readTail } from '../process/tail.js';
 import { liveness } from '../state/identity.js';
 import type { RunDirectory } from '../state/run-dir.js';
 import { printJson } from './io.js';
@@ -90,12 +91,12 @@ const follow = async (
   const stop = new AbortController();
   const unsubscribe = session.io.onSignal(() => stop.abort());
   try {
-    for await (const line of followLog(path, {
+    for await (const lines of followLog(path, {
       signal: stop.signal,
       from,
       until: () => hasEnded(directory, child),
     })) {
-      session.io.stdout(`${logLine(line)}\n`);
+      await session.io.show(lines);
       if (session.io.isClosed()) break;
     }
   } finally {

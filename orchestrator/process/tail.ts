@@ -1,6 +1,5 @@
 /** The end of a log: what a person or a watchdog looks at. The number of bytes read does not depend on the size of the file. */
-import { closeSync, constants, fstatSync, openSync, readSync, watch } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import { TAIL_LINES } from '../model/limits.js';
 
@@ -11,15 +10,14 @@ const BYTES_PER_LINE = 4_096;
 const LEAST_BUDGET_BYTES = 262_144;
 const LARGEST_BUDGET_BYTES = 8_388_608;
 /** Characters (UTF-16) of one line; what is longer is cut and ends in `…`. */
-const LINE_CHARACTERS = 8_192;
-/** How often `until` is asked and the file looked at when the system gives no notice. */
-const RECHECK_MS = 1_000;
+export const LINE_CHARACTERS = 8_192;
 
 const NEWLINE = 10;
 /** A worker can replace its log: a link is not followed, a pipe not waited for. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-const openRegular = (path: string): number | undefined => {
+/** A log, to read from; `undefined` when it is not there, or not a file. */
+export const openRegular = (path: string): number | undefined => {
   let fd: number;
   try {
     fd = openSync(path, OPEN_FLAGS);
@@ -110,170 +108,8 @@ const withoutHalfCharacter = (bytes: Buffer): Buffer => {
   return bytes.subarray(start);
 };
 
-const finishLine = (line: string): string => {
+/** A line as it is given out: without CR, not too long. */
+export const finishLine = (line: string): string => {
   const text = line.endsWith('\r') ? line.slice(0, -1) : line;
   return text.length > LINE_CHARACTERS ? `${text.slice(0, LINE_CHARACTERS - 1)}…` : text;
 };
-
-export interface FollowOptions {
-  /** Ends it at once. */
-  readonly signal: AbortSignal;
-  /** True when nothing more will be written: then it ends after the last byte. */
-  readonly until?: () => boolean;
-  /** Offset to start at; the end of the file unless given. */
-  readonly from?: number;
-}
-
-/**
- * New lines of a log as they are completed, without line ends, not cleaned. Reads only as fast as it is asked: a slow reader costs
- * no memory. The log may not exist yet, may be cut short (then it starts over), and may end without a newline.
- */
-export async function* followLog(
-  path: string,
-  options: FollowOptions,
-): AsyncGenerator<string, void, undefined> {
-  const { signal, until } = options;
-  const notices = new Notices(path, signal);
-  const reader = new LineReader(path, options.from);
-  try {
-    while (!signal.aborted) {
-      // Asked before the read: what was written until then is read below.
-      const last = until?.() ?? false;
-      yield* reader.completed(signal);
-      if (last && !signal.aborted) return yield* reader.rest();
-      await notices.next();
-    }
-  } finally {
-    notices.close();
-    reader.close();
-  }
-}
-
-/** Holds the open file and the beginning of a line that is not complete yet. */
-class LineReader {
-  private fd: number | undefined;
-  private position: number;
-  private started = '';
-  private decoder = new StringDecoder('utf8');
-  /** The rest of a line that was cut is passed over. */
-  private skipping = false;
-  private readonly chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-  private readonly path: string;
-
-  constructor(path: string, from: number | undefined) {
-    this.path = path;
-    this.fd = openRegular(path);
-    // A file that appears later is new from its first byte.
-    this.position = from ?? (this.fd === undefined ? 0 : fstatSync(this.fd).size);
-  }
-
-  /** Every line that is complete by now, until `signal` says to stop. */
-  *completed(signal: AbortSignal): Generator<string, void, undefined> {
-    for (let lines = this.next(); lines !== undefined; lines = this.next()) {
-      for (const line of lines) {
-        if (signal.aborted) return;
-        yield line;
-      }
-    }
-  }
-
-  /** The last line if no newline ended it. */
-  rest(): readonly string[] {
-    const line = this.started;
-    this.started = '';
-    return line === '' ? [] : [finishLine(line)];
-  }
-
-  close(): void {
-    if (this.fd !== undefined) closeSync(this.fd);
-    this.fd = undefined;
-  }
-
-  /** Lines that the next piece completes, perhaps none; `undefined` at the end of the file. */
-  private next(): readonly string[] | undefined {
-    this.fd ??= openRegular(this.path);
-    if (this.fd === undefined) return undefined;
-    if (fstatSync(this.fd).size < this.position) this.startOver();
-    const read = readSync(this.fd, this.chunk, 0, this.chunk.length, this.position);
-    if (read === 0) return undefined;
-    this.position += read;
-    return this.split(this.decoder.write(this.chunk.subarray(0, read)));
-  }
-
-  private startOver(): void {
-    this.position = 0;
-    this.started = '';
-    this.skipping = false;
-    this.decoder = new StringDecoder('utf8');
-  }
-
-  private split(text: string): readonly string[] {
-    const pieces = text.split('\n');
-    const tail = pieces.pop() ?? '';
-    const lines: string[] = [];
-    for (const piece of pieces) {
-      if (!this.skipping) lines.push(finishLine(this.started + piece));
-      this.started = '';
-      this.skipping = false;
-    }
-    if (!this.skipping) this.started += tail;
-    if (this.started.length <= LINE_CHARACTERS) return lines;
-    lines.push(finishLine(this.started));
-    this.started = '';
-    this.skipping = true;
-    return lines;
-  }
-}
-
-/** Change notices of one file, with a timer for what the system does not report. */
-class Notices {
-  private pending = false;
-  private wake: (() => void) | undefined;
-  private watcher: FSWatcher | undefined;
-  private readonly path: string;
-  private readonly signal: AbortSignal;
-  private readonly onAbort = (): void => this.ring();
-
-  constructor(path: string, signal: AbortSignal) {
-    this.path = path;
-    this.signal = signal;
-    signal.addEventListener('abort', this.onAbort);
-    this.observe();
-  }
-
-  /** Resolves at the next change, at once if one was reported meanwhile. */
-  async next(): Promise<void> {
-    if (this.watcher === undefined) this.observe();
-    if (!this.pending && !this.signal.aborted) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, this.watcher === undefined ? RECHECK_MS / 5 : RECHECK_MS);
-        this.wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.wake = undefined;
-    this.pending = false;
-  }
-
-  close(): void {
-    this.signal.removeEventListener('abort', this.onAbort);
-    this.watcher?.close();
-  }
-
-  private ring(): void {
-    this.pending = true;
-    this.wake?.();
-  }
-
-  private observe(): void {
-    try {
-      this.watcher = watch(this.path, () => this.ring());
-      this.watcher.on('error', () => this.ring());
-    } catch {
-      // Not there yet, or no watches left.
-      this.watcher = undefined;
-    }
-  }
-}

@@ -1,6 +1,6 @@
 // npm run bench [-- --quick] [--only P2 --only I1] [--json] [--runs N] [--program FILE] [--dir DIR]
 // How to read the result: README.md beside this file.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { cpus, loadavg, platform, release, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,16 +15,35 @@ const QUICK_RUNS = 3;
 /** Peak memory hardly varies. */
 const MEMORY_RUNS = 5;
 
-const { values: options } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: [] },
-    json: { type: 'boolean', default: false },
-    runs: { type: 'string' },
-    program: { type: 'string', default: join(import.meta.dirname, '../../dist/orchestrate.cjs') },
-    dir: { type: 'string', default: tmpdir() },
-  },
-});
+const OPTIONS = {
+  help: { type: 'boolean', default: false },
+  quick: { type: 'boolean', default: false },
+  only: { type: 'string', multiple: true, default: [] },
+  json: { type: 'boolean', default: false },
+  runs: { type: 'string' },
+  program: { type: 'string', default: join(import.meta.dirname, '../../dist/orchestrate.cjs') },
+  dir: { type: 'string', default: tmpdir() },
+};
+
+const say = (text) => process.stderr.write(`${text}\n`);
+
+const parseOptions = () => {
+  try {
+    return parseArgs({ options: OPTIONS }).values;
+  } catch (error) {
+    // What it says behind the first sentence is about arguments that begin with a dash.
+    say(`bench: ${error.message.split(/\.?\s*\n|\. /)[0]}; --help lists the options`);
+    process.exit(2);
+  }
+};
+
+/** As README.md shows it. */
+const usage = () =>
+  readFileSync(join(import.meta.dirname, 'README.md'), 'utf8')
+    .split('```')[1]
+    .trim();
+
+const options = parseOptions();
 
 /** @type {ReadonlyMap<(bench: object) => object[] | Promise<object[]>, readonly string[]>} */
 const cases = new Map([
@@ -74,8 +93,6 @@ const makeBench = (runs) => {
   };
 };
 
-const say = (text) => process.stderr.write(`${text}\n`);
-
 const measureAll = async (bench) => {
   const rows = [];
   for (const [measure, ids] of cases) {
@@ -87,6 +104,10 @@ const measureAll = async (bench) => {
 };
 
 const main = async () => {
+  if (options.help) {
+    process.stdout.write(`${usage()}\n`);
+    return 0;
+  }
   const runs = runsOf();
   if (unknown.length > 0 || runs === undefined || !existsSync(options.program)) {
     say(

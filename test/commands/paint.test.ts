@@ -14,6 +14,7 @@ const ioOf = (more: Partial<Io> = {}): Io => ({
   ask: () => Promise.resolve(undefined),
   onSignal: () => () => undefined,
   isClosed: () => false,
+  show: () => Promise.resolve(),
   ...more,
 });
 

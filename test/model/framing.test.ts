@@ -45,6 +45,7 @@ const listeningIo = () => {
     ask: () => Promise.resolve(undefined),
     onSignal: () => () => undefined,
     isClosed: () => false,
+    show: () => Promise.resolve(),
   };
   return { io, said };
 };

@@ -6,6 +6,7 @@ import {
   estimateTokens,
   firstLines,
   isHiding,
+  isPlain,
   jsonText,
   logLine,
   oneLine,
@@ -201,4 +202,19 @@ describe('firstLines', () => {
 
 test('tokens are estimated at four bytes each', () => {
   expect([0, 1, 4, 5].map(estimateTokens)).toEqual([0, 1, 1, 2]);
+});
+
+test('bytes are plain when they are printable ASCII, tabs and newlines, wherever they lie in their buffer', () => {
+  const byte = fc.oneof(fc.constantFrom(9, 10, 32, 126), fc.integer({ min: 32, max: 126 }));
+  const others = fc.oneof(fc.constantFrom(0, 8, 11, 31, 127, 128, 255), fc.integer({ min: 0, max: 255 }));
+  const odd = fc.option(fc.tuple(fc.nat(), others));
+  fc.assert(
+    fc.property(fc.array(byte, { maxLength: 24 }), odd, fc.nat({ max: 3 }), (plain, one, shift) => {
+      const bytes = Buffer.alloc(32).subarray(shift, shift + plain.length);
+      bytes.set(plain);
+      if (one !== null && bytes.length > 0) bytes[one[0] % bytes.length] = one[1];
+      expect(isPlain(bytes)).toBe(/^[\t\n -~]*$/.test(bytes.toString('latin1')));
+    }),
+    { numRuns: 2_000 },
+  );
 });

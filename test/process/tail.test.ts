@@ -2,7 +2,7 @@ import { appendFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { followLog, readTail, tailLines } from '../../orchestrator/process/tail.js';
+import { tailLines } from '../../orchestrator/process/tail.js';
 import { makeGate, temporaryFolder } from '../helpers/child.js';
 
 const numbered = (from: number, to: number) =>
@@ -91,98 +91,4 @@ test('a large file is read from its end only', () => {
   const before = process.memoryUsage().rss;
   expect(tailLines(path).at(-1)).toBe('the end');
   expect(process.memoryUsage().rss - before).toBeLessThan(16_000_000);
-});
-
-const collect = (path: string, options: { readonly from?: number } = {}) => {
-  const abort = new AbortController();
-  let ended = false;
-  const lines: string[] = [];
-  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
-  const done = (async () => {
-    for await (const line of followLog(path, { signal: abort.signal, until: () => ended, ...options })) {
-      lines.push(line);
-      for (const { count, resolve } of waiting) if (lines.length >= count) resolve();
-    }
-  })();
-  return {
-    lines,
-    reached: async (count: number) =>
-      lines.length >= count ? undefined : new Promise<void>((resolve) => waiting.push({ count, resolve })),
-    end: async () => {
-      ended = true;
-      await done;
-    },
-    abort: async () => {
-      abort.abort();
-      await done;
-    },
-  };
-};
-
-test('new lines are followed as they are completed, across cuts in a line and in a character', async () => {
-  const path = logOf('old\n');
-  const follower = collect(path);
-  appendFileSync(path, 'one\ntw');
-  await follower.reached(1);
-  appendFileSync(path, 'o\r\n');
-  await follower.reached(2);
-  const euro = Buffer.from('€');
-  appendFileSync(path, euro.subarray(0, 1));
-  appendFileSync(path, Buffer.concat([euro.subarray(1), Buffer.from('\n')]));
-  await follower.reached(3);
-  expect(follower.lines).toEqual(['one', 'two', '€']);
-  await follower.abort();
-});
-
-test('when the writer is gone, the rest is read, without a newline too, and it ends', async () => {
-  const path = logOf('');
-  const follower = collect(path);
-  appendFileSync(path, `${numbered(1, 5_000).join('\n')}\nunfinished`);
-  await follower.end();
-  expect(follower.lines).toEqual([...numbered(1, 5_000), 'unfinished']);
-});
-
-test('a tail and what is followed from there leave out nothing and repeat only what was unfinished', async () => {
-  const path = logOf('one\ntwo\nthr');
-  const tail = readTail(path);
-  expect(tail.lines).toEqual(['one', 'two', 'thr']);
-  appendFileSync(path, 'ee\nfour\n');
-  const follower = collect(path, { from: tail.resumeAt });
-  await follower.end();
-  expect(follower.lines).toEqual(['three', 'four']);
-});
-
-test('a log that appears later is followed from its start', async () => {
-  const path = join(temporaryFolder(), 'log');
-  const follower = collect(path);
-  writeFileSync(path, 'first\n');
-  await follower.reached(1);
-  expect(follower.lines).toEqual(['first']);
-  await follower.abort();
-});
-
-test('a log that is cut short is followed from its start', async () => {
-  const path = logOf('');
-  const follower = collect(path);
-  appendFileSync(path, 'a long first line\n');
-  await follower.reached(1);
-  writeFileSync(path, 'new\n');
-  await follower.reached(2);
-  expect(follower.lines).toEqual(['a long first line', 'new']);
-  await follower.abort();
-});
-
-test('a line without end costs a line of memory', async () => {
-  const path = logOf('');
-  const follower = collect(path);
-  appendFileSync(path, `${'x'.repeat(1_000_000)}\nnext\n`);
-  await follower.end();
-  expect(follower.lines.map((line) => line.length)).toEqual([8_192, 4]);
-});
-
-test('what was aborted before it began yields nothing', async () => {
-  const lines = [];
-  for await (const line of followLog(logOf('x\n'), { signal: AbortSignal.abort(), from: 0 }))
-    lines.push(line);
-  expect(lines).toEqual([]);
 });
