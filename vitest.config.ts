@@ -16,9 +16,14 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+// Node reads the certificates at every start: 50 ms for each process of a test, and none of them calls anybody.
+delete process.env['NODE_EXTRA_CA_CERTS'];
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // test/helpers/use-memory.ts puts back what a file could leave to the next one.
+    isolate: false,
     globalSetup: ['test/helpers/memory.ts'],
     setupFiles: ['test/helpers/use-memory.ts'],
     sequence: { sequencer: LongFirst },

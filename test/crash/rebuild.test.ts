@@ -83,7 +83,7 @@ const outcomeOf = ({ rig }: Prepared, links: readonly Link[]) => {
     epochs: readdirSync(join(folder, 'epochs')),
     children: readdirSync(join(folder, 'children')).toSorted(),
     rest: readdirSync(folder)
-      .filter((name) => !/^(lock\.|\.tmp-)/.test(name))
+      .filter((name) => !/^(lock\.|\.tmp-|rest\.bin$)/.test(name))
       .toSorted(),
     archive: withoutCache(contents(join(folder, 'epochs/1'))),
   };

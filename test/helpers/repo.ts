@@ -34,8 +34,12 @@ export const DATE = '2026-01-02T03:04:05.000Z';
 export const temporaryFolder = (): string => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'orchestrate-git-')));
   onTestFinished(() => {
-    execFileSync('chmod', ['-R', 'u+rwX', folder], { stdio: 'ignore' });
-    rmSync(folder, { recursive: true, force: true });
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch {
+      execFileSync('chmod', ['-R', 'u+rwX', folder], { stdio: 'ignore' });
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
   return folder;
 };
@@ -97,7 +101,7 @@ export const makeWorld = (options: WorldOptions = {}): World => {
   const template = templates.get(key) ?? makeTemplate(options);
   templates.set(key, template);
   cpSync(template, dir, { recursive: true, verbatimSymlinks: true });
-  return { ...world, head: world.run(world.user, 'rev-parse', 'HEAD') };
+  return { ...world, head: readFileSync(join(world.user, '.git/refs/heads/main'), 'utf8').trim() };
 };
 
 const worldIn = (dir: string): Omit<World, 'head'> => {

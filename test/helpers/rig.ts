@@ -4,7 +4,9 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import {
+  appendFileSync,
   chmodSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -134,8 +136,7 @@ export const createRig = (onEnd: (clean: () => void) => void = onTestFinished): 
   const processes = (): readonly number[] => pidsWith(`HOME=${home}`);
   onEnd(() => {
     for (const pid of processes()) endProcess(pid);
-    execFileSync('chmod', ['-R', 'u+rwX', dir], { stdio: 'ignore' });
-    rmSync(dir, { recursive: true, force: true });
+    removeFolder(dir);
   });
   const read = (path: string): string => readFileSync(resolve(repo, path), 'utf8');
   return {
@@ -255,17 +256,55 @@ const endProcess = (pid: number): void => {
   }
 };
 
+/** Also what is read-only. */
+const removeFolder = (path: string): void => {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    execFileSync('chmod', ['-R', 'u+rwX', path], { stdio: 'ignore' });
+    rmSync(path, { recursive: true, force: true });
+  }
+};
+
+/** Empty repositories, made once for a file and copied. */
+let templates: string | undefined;
+
+afterAll(() => {
+  if (templates !== undefined) removeFolder(templates);
+  templates = undefined;
+});
+
+const makeTemplates = (rig: Rig): string => {
+  const dir = mkdtempSync(join(tmpdir(), 'orchestrate-e2e-templates-'));
+  rig.gitIn(dir, 'init', '--quiet', '--template=', '--initial-branch=main', 'repo');
+  rig.gitIn(dir, 'init', '--quiet', '--template=', '--bare', '--initial-branch=main', 'origin.git');
+  // Of what git has for a new repository the folders alone: its samples would be most of what is copied.
+  for (const path of ['repo/.git', 'origin.git'])
+    for (const name of ['hooks', 'info']) mkdirSync(join(dir, path, name));
+  return dir;
+};
+
 /** A repository with a first commit of `files` and, unless it is not wanted, the bare remote `DIR/origin.git`. */
 export const initRepository = (rig: Rig, files: Files, { remote = true } = {}): void => {
-  mkdirSync(rig.repo);
-  rig.git('init', '--quiet', '--initial-branch=main');
+  templates ??= makeTemplates(rig);
+  cpSync(join(templates, 'repo'), rig.repo, { recursive: true });
   rig.write(files);
   rig.git('add', '--all');
   rig.git('commit', '--quiet', '--message=Start');
-  if (!remote) return;
-  rig.gitIn(rig.dir, 'init', '--quiet', '--bare', '--initial-branch=main', 'origin.git');
-  rig.git('remote', 'add', 'origin', join(rig.dir, 'origin.git'));
-  rig.git('push', '--quiet', '--set-upstream', 'origin', 'main');
+  if (remote) pushStart(rig, templates);
+};
+
+/** As `remote add` and `push --set-upstream` leave it, without their seven processes. */
+const pushStart = (rig: Rig, from: string): void => {
+  const [git, origin] = [join(rig.repo, '.git'), join(rig.dir, 'origin.git')];
+  cpSync(join(from, 'origin.git'), origin, { recursive: true });
+  for (const path of ['objects', 'refs/heads'])
+    cpSync(join(git, path), join(origin, path), { recursive: true });
+  cpSync(join(git, 'refs/heads/main'), join(git, 'refs/remotes/origin/main'));
+  appendFileSync(
+    join(git, 'config'),
+    `[remote "origin"]\n\turl = ${origin}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch "main"]\n\tremote = origin\n\tmerge = refs/heads/main\n`,
+  );
 };
 
 /** The sample repository of `demo --prepare`. */
