@@ -100,6 +100,8 @@ describe('an attack gets through when the one defence against it is taken out:',
       );
       expect(code).toBe(1);
     },
+    // Several at a time, each a whole ticket or more.
+    120_000,
   );
 });
 
