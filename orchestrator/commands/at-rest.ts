@@ -30,7 +30,8 @@ export const ticketsAtRest = (
 const asksForMore = (session: Session): boolean =>
   flagSet(session, 'dry-run') || ['until', 'rebuild'].some((name) => flagText(session, name) !== undefined);
 
-const atRest = (session: Session, paths: RepositoryPaths, ticket: string): number | undefined => {
+/** The same of one ticket, whatever was asked for. */
+export const atRest = (session: Session, paths: RepositoryPaths, ticket: string): number | undefined => {
   const directory = runDirectory(paths.mainRoot, ticket);
   const key = existsSync(directory.journal) ? existingKey(session.home) : undefined;
   if (key === undefined) return undefined;

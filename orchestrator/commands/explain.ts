@@ -10,6 +10,7 @@ import { freshnessOf, type Freshness, type TargetFiles } from '../scheduler/fres
 import { runDirectory } from '../state/run-dir.js';
 import { printJson } from './io.js';
 import { table } from './paint.js';
+import { atRest } from './at-rest.js';
 import { bootRun, recordedFile } from './boot-run.js';
 import {
   existingRun,
@@ -72,6 +73,8 @@ const explainRun = async (
   return explanations(pipeline, run, files, session.clock.now());
 };
 
+const FRESH: Freshness = { kind: 'fresh' };
+
 const WORDS: Readonly<Record<Explanation['verdict'], string>> = {
   fresh: 'up to date',
   held: 'held',
@@ -125,6 +128,10 @@ const runToExplain = async (
   return existsSync(directory.journal) ? bootRun(session, directory).run : emptyRun(ticket);
 };
 
+/** Nothing of a ticket at rest has to be judged again; a rebuild has its own answers. */
+const isAtRest = (session: Session, paths: RepositoryPaths, ticket: string, { targets }: Pipeline): boolean =>
+  flagText(session, 'rebuild') === undefined && atRest(session, paths, ticket) === targets.length;
+
 /** `run --dry-run`: the same, also for a ticket that was never run. */
 export const dryRun = async (
   session: Session,
@@ -133,6 +140,10 @@ export const dryRun = async (
 ): Promise<number> => {
   const all: { readonly ticket: string; readonly targets: readonly Explanation[] }[] = [];
   for (const [ticket, { pipeline }] of loaded) {
+    if (isAtRest(session, paths, ticket, pipeline)) {
+      all.push({ ticket, targets: pipeline.targets.map((target) => explanation(target, FRESH, undefined)) });
+      continue;
+    }
     const run = await runToExplain(session, paths, ticket, pipeline);
     all.push({ ticket, targets: await explainRun(session, paths, pipeline, run) });
   }

@@ -57,8 +57,10 @@ test('a second run of a finished ticket looks at its files, and at nothing else 
   expect(await next(rig, '--json')).toEqual({ ...quiet, stdout: json });
   expect(await next(rig, '--until', 'copy', '--json')).toMatchObject({ booted: true, code: 0 });
   expect((await next(rig, '--jobs', '0')).code).toBe(2);
+  const dry = await rig.run(['run', 'x', '--dry-run', '--json']);
   // The answer of a run that boots is the same, byte by byte.
   rmSync(join(rig.repo, REST));
+  expect(await rig.run(['run', 'x', '--dry-run', '--json'])).toEqual(dry);
   expect(await next(rig, '--json')).toEqual({ ...quiet, booted: true, stdout: json });
 
   rig.write({ 'in.txt': 'two\n' });
