@@ -4,6 +4,7 @@ import type { RepositoryPaths } from '../model/git.js';
 import { targetState } from '../machine/run-state.js';
 import { writeProblem } from '../state/files.js';
 import { newHalt, type Halt, type TicketRun } from '../effects/ticket-run.js';
+import { turn } from '../effects/turn.js';
 import { isGivenUp, summaryOf } from '../record/next.js';
 import { trackerOf } from '../record/tracker.js';
 import type { SchedulerOutcome } from '../scheduler/scheduler.js';
@@ -153,6 +154,8 @@ const driveTicket = async (
   try {
     const outcome = await scheduleWaiting(session, open.run, reporter);
     finishRun(open.run, outcome);
+    // The last checkpoint of a large ticket takes as long as a few forks.
+    await turn();
     if (outcome.upToDate === loaded.pipeline.targets.length)
       last = () => rememberRest(session, paths, loaded, open);
     return report(open.run, outcome, reporter);

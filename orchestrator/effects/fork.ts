@@ -14,6 +14,7 @@ import { crossing } from '../state/crossing.js';
 import { childName } from '../state/run-dir.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
 import { HALTED, MOVED, recordFailure, stateOf, workFolder, type TicketRun } from './ticket-run.js';
+import { turn } from './turn.js';
 import { join } from 'node:path';
 
 /** Records that a target starts; what it returns is the child's folder name and the attempt. */
@@ -76,6 +77,7 @@ export const startCommand = (
   argv: readonly string[],
 ): Promise<EffectResult> =>
   run.limit(async () => {
+    await turn();
     if (run.halt.halted()) return HALTED;
     run.recorder.writeNextAction();
     const { attempt, child } = recordStart(run, target, { forks: true });
