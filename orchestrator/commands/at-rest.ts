@@ -33,7 +33,7 @@ const asksForMore = (session: Session): boolean =>
 /** The same of one ticket, whatever was asked for. */
 export const atRest = (session: Session, paths: RepositoryPaths, ticket: string): number | undefined => {
   const directory = runDirectory(paths.mainRoot, ticket);
-  const key = existsSync(directory.journal) ? existingKey(session.home) : undefined;
+  const key = existsSync(directory.rest) ? existingKey(session.home) : undefined;
   if (key === undefined) return undefined;
   refuseLinks(paths, directory);
   if (existsSync(markerPath(directory)) || !isUnlocked(directory.path)) return undefined;

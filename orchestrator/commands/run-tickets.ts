@@ -1,10 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { EXIT_CODE, exitCodeOf, Problem, type Failure, type FailureKind } from '../model/failure.js';
 import type { RepositoryPaths } from '../model/git.js';
 import { targetState } from '../machine/run-state.js';
 import { writeProblem } from '../state/files.js';
 import { newHalt, type Halt, type TicketRun } from '../effects/ticket-run.js';
-import { turn } from '../effects/turn.js';
 import { isGivenUp, summaryOf } from '../record/next.js';
 import { trackerOf } from '../record/tracker.js';
 import type { SchedulerOutcome } from '../scheduler/scheduler.js';
@@ -155,7 +155,7 @@ const driveTicket = async (
     const outcome = await scheduleWaiting(session, open.run, reporter);
     finishRun(open.run, outcome);
     // The last checkpoint of a large ticket takes as long as a few forks.
-    await turn();
+    await nextTurn();
     if (outcome.upToDate === loaded.pipeline.targets.length)
       last = () => rememberRest(session, paths, loaded, open);
     return report(open.run, outcome, reporter);

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { childMarker, type ChildEnd, type WaitStatus } from '../model/child.js';
 import type { RunEvent } from '../model/event.js';
 import type { Target } from '../model/pipeline.js';
@@ -14,7 +15,6 @@ import { crossing } from '../state/crossing.js';
 import { childName } from '../state/run-dir.js';
 import type { EffectResult } from '../scheduler/scheduler.js';
 import { HALTED, MOVED, recordFailure, stateOf, workFolder, type TicketRun } from './ticket-run.js';
-import { turn } from './turn.js';
 import { join } from 'node:path';
 
 /** Records that a target starts; what it returns is the child's folder name and the attempt. */
@@ -77,7 +77,8 @@ export const startCommand = (
   argv: readonly string[],
 ): Promise<EffectResult> =>
   run.limit(async () => {
-    await turn();
+    // Signals, limits and the ends of other children are heard between two forks, which take milliseconds each.
+    await nextTurn();
     if (run.halt.halted()) return HALTED;
     run.recorder.writeNextAction();
     const { attempt, child } = recordStart(run, target, { forks: true });

@@ -35,15 +35,15 @@ const ELSEWHERE = /^#(\w+)\/(.*)$/;
 export const openScripts = (dist: string, argv: readonly string[]): Scripts => {
   const loaded = new Map<string, { exports: unknown }>();
   const modules = new Map<string, unknown>();
-  const uncached: Compiled[] = [];
+  const toStore: { readonly script: Script; readonly cache: string }[] = [];
   const load = (name: string): unknown => {
     const before = loaded.get(name);
     if (before !== undefined) return before.exports;
-    const compiled = compile(join(dist, name), name, argv);
-    uncached.push(compiled);
+    const { script, cache } = compile(join(dist, name), name, argv);
+    if (cache !== undefined) toStore.push({ script, cache });
     const module = { exports: {} };
     loaded.set(name, module);
-    const evaluate = compiled.script.runInThisContext() as Wrapper;
+    const evaluate = script.runInThisContext() as Wrapper;
     evaluate(module.exports, bundleRequire, module, join(dist, name), dist);
     return module.exports;
   };
@@ -58,10 +58,9 @@ export const openScripts = (dist: string, argv: readonly string[]): Scripts => {
     return Object.hasOwn(DIGESTS, vendor) ? load(vendor) : require(id);
   });
   const store = (): void => {
-    for (const { script, store: path } of uncached.splice(0)) {
-      if (path === undefined) continue;
-      writeCodeCache(path, script.createCachedData());
-      discard(firstCachePath(path));
+    for (const { script, cache } of toStore.splice(0)) {
+      writeCodeCache(cache, script.createCachedData());
+      discard(firstCachePath(cache));
     }
   };
   return { main: () => load(MAIN), store };
@@ -70,7 +69,7 @@ export const openScripts = (dist: string, argv: readonly string[]): Scripts => {
 interface Compiled {
   readonly script: Script;
   /** Where its code is to be kept; `undefined` when it must not be, or is. */
-  readonly store: string | undefined;
+  readonly cache: string | undefined;
 }
 
 const compile = (file: string, name: string, argv: readonly string[]): Compiled => {
@@ -81,14 +80,14 @@ const compile = (file: string, name: string, argv: readonly string[]): Compiled 
   // The parts of the program fit together only as they were built; a package does as it is.
   if (!isOurs && name !== MAIN && !name.includes('/')) throw new Error(replaced(file));
   // A file of another build (an upgrade is going on) runs, but never with or into a cache of this one.
-  if (!isOurs) return { script: new Script(source, { filename: file }), store: undefined };
+  if (!isOurs) return { script: new Script(source, { filename: file }), cache: undefined };
   const path = codeCachePath(digest, argv);
   const known = readCodeCache(path);
   const cachedData = known ?? readCodeCache(firstCachePath(path));
   const script = new Script(source, { filename: file, ...(cachedData && { cachedData }) });
   const taken = cachedData !== undefined && script.cachedDataRejected === false;
-  if (known !== undefined) return { script, store: taken ? undefined : path };
-  return { script, store: taken ? path : firstCachePath(path) };
+  if (known !== undefined) return { script, cache: taken ? undefined : path };
+  return { script, cache: taken ? path : firstCachePath(path) };
 };
 
 const replaced = (file: string): string =>

@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, readSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { dirname } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { showLines, type ShownLines } from './shown-lines.js';
 import { openRegular } from './tail.js';
 
@@ -55,9 +56,6 @@ const hasEnded = async (path: string, log: Log, { signal, until }: FollowOptions
   }
 };
 
-/** Signals are heard between two blocks. */
-const turn = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 interface Log {
   /** The lines that are complete by now, block by block, until `signal` says to stop. */
   readonly completed: (signal: AbortSignal) => AsyncGenerator<ShownLines, void, undefined>;
@@ -95,7 +93,8 @@ const openLog = (path: string, from: number | undefined): Log => {
     async *completed(signal) {
       for (let length = read(); length > 0 && !signal.aborted; length = read()) {
         yield* lines.shown(length);
-        await turn();
+        // Signals are heard between two blocks.
+        await nextTurn();
       }
     },
     rest: () => [lines.rest()].filter((line) => line !== ''),

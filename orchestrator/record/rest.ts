@@ -7,7 +7,7 @@
  */
 import { createHmac } from 'node:crypto';
 import { lstatSync, readFileSync, statSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
+import { RACY_MS } from '../state/file-digests.js';
 import { replaceFile } from '../state/files.js';
 import { bootId } from '../state/identity.js';
 import { DOCUMENTS, type RunDirectory } from '../state/run-dir.js';
@@ -26,9 +26,6 @@ export interface Look {
 const NUMBERS = 4;
 const NOT_THERE: Look = { size: -1, mtimeMs: 0, ctimeMs: 0, ino: 0 };
 const NO_THROW = { throwIfNoEntry: false } as const;
-
-/** A file that changed so shortly before it was looked at may change again without looking different. */
-const RACY_MS = 100;
 
 interface Head {
   readonly v: typeof VERSION;
@@ -54,8 +51,6 @@ const lookOf = (stat: Stats | undefined): Look => stat ?? NOT_THERE;
 /** How the record looks, to be taken before it is read. */
 export const lookAtRecord = (directory: RunDirectory): readonly Look[] =>
   recordOf(directory).map((path) => lookOf(lstatSync(path, NO_THROW)));
-
-const restPath = (directory: RunDirectory): string => join(directory.path, 'rest.bin');
 
 const sealOf = (key: Uint8Array, ...parts: readonly (string | Uint8Array)[]): string => {
   const mac = createHmac('sha256', key);
@@ -96,7 +91,7 @@ export const writeRest = (directory: RunDirectory, key: Uint8Array, rest: Rest, 
   const body = Buffer.from(numbers.buffer);
   const line = Buffer.from(`${sealOf(key, text, body)}${text}\n`);
   try {
-    replaceFile(restPath(directory), Buffer.concat([line, body]), { sync: false });
+    replaceFile(directory.rest, Buffer.concat([line, body]), { sync: false });
   } catch {
     // Then the next run boots.
   }
@@ -109,7 +104,7 @@ interface Remembered extends Head {
 const readRest = (directory: RunDirectory, key: Uint8Array): Remembered | undefined => {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(restPath(directory));
+    bytes = readFileSync(directory.rest);
   } catch {
     return undefined;
   }

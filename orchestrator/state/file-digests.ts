@@ -14,7 +14,7 @@ import { digestOf, type Digest } from '../model/digest.js';
 import type { FileStat } from '../model/event.js';
 
 /** A file whose mtime is this close to the moment it was hashed may change again without a visible change of its stat. */
-const RACY_MS = 100;
+export const RACY_MS = 100;
 
 /** `join` and a fresh options object cost as much as the call, ten thousand times. */
 const NO_THROW = { throwIfNoEntry: false } as const;

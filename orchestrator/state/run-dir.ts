@@ -21,6 +21,8 @@ export interface RunDirectory {
   readonly state: string;
   readonly journal: string;
   readonly checkpoint: string;
+  /** See `record/rest`. */
+  readonly rest: string;
   readonly inbox: string;
   readonly children: string;
   readonly artifacts: string;
@@ -48,6 +50,7 @@ export const runDirectory = (mainRoot: string, ticket: string): RunDirectory => 
     state,
     journal: join(path, 'journal.jsonl'),
     checkpoint: join(path, 'checkpoint.json'),
+    rest: join(path, 'rest.bin'),
     inbox: join(path, 'inbox'),
     children,
     artifacts: join(path, 'artifacts'),

@@ -51,6 +51,7 @@ test('an agent gets the keys of its own provider, and none that could push', () 
     CODEX_API_KEY: 'c',
     GEMINI_API_KEY: 'g',
     COPILOT_MODEL: 'm',
+    COPILOT_PROVIDER_MAX_PROMPT_TOKENS: '1000000',
     GH_TOKEN: 't',
   };
   const keysOf = (adapter: AgentName) =>
@@ -65,8 +66,14 @@ test('an agent gets the keys of its own provider, and none that could push', () 
   expect(keysOf('claude')).toEqual(['ANTHROPIC_API_KEY']);
   expect(keysOf('codex')).toEqual(['CODEX_API_KEY']);
   expect(keysOf('gemini')).toEqual(['GEMINI_API_KEY']);
-  expect(keysOf('copilot')).toEqual(['COPILOT_MODEL']);
-  expect(keysOf('pi')).toEqual(['ANTHROPIC_API_KEY', 'CODEX_API_KEY', 'GEMINI_API_KEY', 'COPILOT_MODEL']);
+  expect(keysOf('copilot')).toEqual(['COPILOT_MODEL', 'COPILOT_PROVIDER_MAX_PROMPT_TOKENS']);
+  expect(keysOf('pi')).toEqual([
+    'ANTHROPIC_API_KEY',
+    'CODEX_API_KEY',
+    'GEMINI_API_KEY',
+    'COPILOT_MODEL',
+    'COPILOT_PROVIDER_MAX_PROMPT_TOKENS',
+  ]);
 });
 
 test('variables of a session, of git and of an outer orchestrator do not pass even when they are asked for', () => {
