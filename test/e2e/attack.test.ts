@@ -38,9 +38,9 @@ const expected = (text: string): string[] => text.split(/,\s*/).toSorted();
 const found = (attacks: readonly Attack[]): string[] =>
   attacks
     .filter(({ result }) => result !== 'not applicable')
-    .map(({ id, result, by }) => {
+    .map(({ id, result, by, reason }) => {
       if (result === 'refused') return `${id} ${by.charAt(0)}`;
-      return result === 'not stopped in this tier' ? `${id} -` : `${id} ${result}`;
+      return result === 'not stopped in this tier' ? `${id} -` : `${id} ${result}: ${reason}`;
     })
     .toSorted();
 

@@ -1,5 +1,5 @@
 /** The program of `attack` does harm on purpose: what keeps it in its place. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { until } from '../helpers/rig.js';
 import type { Deeds, Orders, Step } from '../../workers/hostile/steps.js';
 
 const PROGRAM = resolve(import.meta.dirname, '../../dist/hostile-worker.cjs');
@@ -133,4 +134,27 @@ test('it does nothing without the token of an attack run, elsewhere, or in a fol
     });
     expect(existsSync(join(where.tree, 'a.txt'))).toBe(false);
   }
+});
+
+/** Has its claim as standard output until its input has a line, as the shell that claims a fork has for a moment. */
+const CLAIMING = `{ printf '{"pid":%d}\\n' $$; read -r _; } >"$1/proc.json"; read -r _`;
+
+test('what is put into the mouth of a critic goes to its standard output, not to the claim that it still writes', async () => {
+  const late = { do: 'speak-for-critic', child: 'critic' } as const;
+  const place = makePlace([{ row: '15', do: 'leave', hidden: true, late }]);
+  const folder = join(place.dir, 'repo/.orchestrate/x/children/critic');
+  for (const made of [folder, join(place.dir, 'flags')]) mkdirSync(made, { recursive: true });
+  writeFileSync(join(folder, 'prompt.md'), `# Assignment\nnonce: ${'0'.repeat(32)}\n`);
+  const critic = spawn('/bin/sh', ['-c', CLAIMING, 'critic', folder], {
+    env: { HOME: join(place.dir, 'home') },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  onTestFinished(() => void critic.kill());
+  expect(await start(place)).toMatchObject({ code: 0 });
+  const lateDeed = (row: string) => deedsIn(place).find((deed) => deed.row === row && deed.do === 'late');
+  await until(() => lateDeed('14') !== undefined, 'the verdict in the log');
+  critic.stdin.write('\n');
+  await until(() => lateDeed('15') !== undefined, 'the verdict on standard output');
+  expect(lateDeed('15')?.detail).toMatch(/^ENXIO/);
+  expect(readFileSync(join(folder, 'proc.json'), 'utf8')).toBe(`{"pid":${critic.pid}}\n`);
 });
