@@ -6,6 +6,7 @@ import {
   openSync,
   readFileSync,
   readlinkSync,
+  realpathSync,
   rmSync,
   writeFileSync,
   writeSync,
@@ -16,7 +17,7 @@ import { confined } from './guard.js';
 import { judge } from './honest.js';
 import { isOfAttack, parentOf } from './look.js';
 import type { Scene } from './scene.js';
-import { attempt, childFolder, CLAIM_NAME, claimOf, isClaimed, raise, until } from './waiting.js';
+import { attempt, childFolder, claimOf, isClaimed, raise, until } from './waiting.js';
 
 /** The prompt of a child is a file of the user, and the nonce is in it: everything that the critic has, this process has. */
 const verdictFor = (scene: Scene, child: string): string => {
@@ -68,11 +69,12 @@ export const usurp = (scene: Scene, row: string, child: string): void => {
 };
 
 const injected = (scene: Scene, child: string, line: string): string => {
-  const { pid } = JSON.parse(readFileSync(claimOf(scene, child), 'utf8')) as { readonly pid: number };
+  const claim = realpathSync(claimOf(scene, child));
+  const { pid } = JSON.parse(readFileSync(claim, 'utf8')) as { readonly pid: number };
   if (!isOfAttack(scene.orders, pid)) throw new Error(`process ${pid} is none of this attack`);
   const path = `/proc/${pid}/fd/1`;
   // The shell that claims has the claim itself as its standard output for a moment longer than the claim is whole.
-  until(scene, () => !readlinkSync(path).endsWith(CLAIM_NAME));
+  until(scene, () => readlinkSync(path) !== claim);
   const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND);
   try {
     writeSync(fd, line);

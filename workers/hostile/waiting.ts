@@ -37,9 +37,7 @@ export const raise = (scene: Scene, name: string): void => {
 export const childFolder = (scene: Scene, child: string): string =>
   confined(scene.orders, join(runFolder(scene), 'children', child));
 
-export const CLAIM_NAME = 'proc.json';
-
-export const claimOf = (scene: Scene, child: string): string => join(childFolder(scene, child), CLAIM_NAME);
+export const claimOf = (scene: Scene, child: string): string => join(childFolder(scene, child), 'proc.json');
 
 /** The reaper makes the file first and fills it then. */
 export const isClaimed = (scene: Scene, child: string): boolean => {
